@@ -106,6 +106,7 @@ def test_no_path_gives_none() -> None:
     x, y = tensor(3), tensor(3)
     assert gradients([ops.Exp(x)], [y, x], [None])[0] is None
     assert gradients([ops.StopGradient(x)], [x], [None]) == [None]
+    assert gradients([ops.StraightThrough(x, y)], [x], [None]) == [None]
     assert gradients([ops.Convert(ops.Convert(x, nv.int32), nv.float64)], [x], [None]) == [None]
     assert gradients([ops.Convert(x, nv.int32)], [x], [None]) == [None]
     assert gradients([], [x], []) == [None]

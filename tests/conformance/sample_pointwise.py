@@ -58,6 +58,11 @@ def stop_gradient(cls: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(lambda at, x: cls(x), (Operand((N, M), dtype),), is_smooth=False)
 
 
+@of("StraightThrough")
+def straight_through(cls: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(lambda at, x, y: cls(x, y), (Operand((N, M), dtype), Operand((N, M), dtype)), is_smooth=False)
+
+
 assert ops  # which fills the registry
 for _name, _cls in list(registry.items()):
     if _cls.__module__.startswith("nervure.ops.") and _name not in TABLE and derived(_cls):

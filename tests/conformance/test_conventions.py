@@ -117,6 +117,12 @@ def test_stop_gradient(transformer):
     assert slopes(transformer, lambda x: x.value * ops.StopGradient(x).output, [3.0]) == [[3]]
     assert slopes(transformer, lambda x: x.value * ops.StopGradient(x).output, [3.0], order=2) == [[0]]
 
+    def straight(x):
+        return ops.StraightThrough(x.value * x.value, x.value).output * x.value
+
+    assert slopes(transformer, straight, [3.0]) == [[9 + 3]]
+    assert slopes(transformer, straight, [3.0], order=2) == [[1 + 1]]
+
 
 def test_softmax_and_losses(transformer):
     """O62: sums of a softmax are 1, so that its derivative is 0; huge logits are safe."""

@@ -20,7 +20,8 @@ from nervure.ops.comparison import (
     IsNan as IsNan, Less as Less, LessEqual as LessEqual, LogicalAnd as LogicalAnd, LogicalNot as LogicalNot,
     LogicalOr as LogicalOr, LogicalXor as LogicalXor, NotEqual as NotEqual)
 from nervure.ops.contraction import Contract as Contract
-from nervure.ops.conversion import Bitcast as Bitcast, Convert as Convert, StopGradient as StopGradient
+from nervure.ops.conversion import (
+    Bitcast as Bitcast, Convert as Convert, StopGradient as StopGradient, StraightThrough as StraightThrough)
 from nervure.ops.convolution import (
     Convolution as Convolution, ConvolutionDataGradient as ConvolutionDataGradient,
     ConvolutionFilterGradient as ConvolutionFilterGradient, ConvolutionTranspose as ConvolutionTranspose)

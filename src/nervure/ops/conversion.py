@@ -1,4 +1,4 @@
-"""Conversions of element types, bit casts, and values through which no derivative passes.
+"""Conversions of element types, bit casts, and values that derivatives take for something else.
 
 >>> import nervure as nv
 >>> Convert(nv.Parameter(nv.float32, (3,)), nv.int8)
@@ -75,6 +75,23 @@ class StopGradient(Elementwise):
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (None,)
+
+
+class StraightThrough(Elementwise):
+    """x itself; for derivatives it is y.
+
+    It is what a variable has after an assignment inside of a body: derivatives take it for the variable.
+    """
+
+    operand_names = "x y"
+    admits = ALL
+    cost = 0
+
+    def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar, y: Scalar) -> Scalar:
+        return x
+
+    def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
+        return None, gradient
 
 
 def converted(x: Value, dtype: DType, mode: str = "saturate") -> Value:

@@ -37,6 +37,7 @@ from nervure.passes.manager import Pass, Record, run
 from nervure.passes.region_operands import region_operands
 from nervure.passes.residuals import residuals
 from nervure.passes.rewrite import Rewriter
+from nervure.passes.straight import straight
 from nervure.support.machine import GENERIC, Machine
 
 
@@ -61,7 +62,7 @@ def _simple(evaluate: Evaluate | None, supports: Supports | None, more: Sequence
         Pass("inlined_checkpoints", inlined_checkpoints),
         Pass("decompose", partial(decompose, supports=supports)),
         Pass("regions", lambda whole: within_bodies(
-            dead_regions(inlined_regions(whole)), lambda body: run(body, _simple(evaluate, supports, more)))),
+            dead_regions(inlined_regions(straight(whole))), lambda body: run(body, _simple(evaluate, supports, more)))),
         *more,
         Pass("common_subexpressions", common_subexpressions),
         Pass("simplify", simplification(evaluate)),

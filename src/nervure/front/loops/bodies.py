@@ -29,11 +29,13 @@ from nervure.front.tensor import Tensor
 from nervure.ir.function import Function, moved
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Op, Value
-from nervure.ir.provenance import INSIDE, current_metadata, metadata
+from nervure.ir.provenance import INSIDE, NO_GRAD, current_metadata, metadata, on_behalf_of
 from nervure.ir.region import crossing, made_inside, parameter_for
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.variable import Variable
+from nervure.ops.conversion import StraightThrough
 from nervure.ops.order import Assign, Sequential, placed_operands
+from nervure.types.index_map import IndexMap
 
 _MARK = "body"
 """The metadata entry of the ops that are made while a body is traced: the bodies that are open, from the outermost."""
@@ -77,7 +79,7 @@ class TracedBody:
             table[value] = parameter.output
         rebuild([op for op in order if op in inside], table)
         placed = [table.get(value, value) for value in roots]
-        placement = Placement()
+        placement = _Inside()
         for variable in _variables(postorder(placed, None, placed_operands)):
             parameter = self.variables[variable] = Parameter.of(variable.type)
             parameter.name = variable.name
@@ -141,6 +143,28 @@ class TracedBody:
     def function(self, results: Sequence[Value], parameters: Sequence[Op]) -> Function:
         """Returns the body as a function with these results and parameters."""
         return Function(results, parameters, effects=self.effects, name=f"{self.name}_body")
+
+
+class _Inside(Placement):
+    """The state of a body: for derivatives what a variable has after an assignment is the variable, as elsewhere.
+
+    So no derivative passes through the value that is assigned, in one iteration or from one to the next.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._supplied: dict[Variable, Value] = {}
+
+    def supply(self, variable: Variable, value: Value) -> None:
+        super().supply(variable, value)
+        self._supplied[variable] = value
+
+    def write(self, variable: Variable, index_map: IndexMap | None, value: Value, op: Op) -> None:
+        super().write(variable, index_map, value, op)
+        if variable.type.dtype.is_inexact:
+            entries = {name: entry for name, entry in op.provenance.metadata.items() if name != NO_GRAD}
+            with on_behalf_of(op.provenance._replace(metadata=entries)):
+                self.state[variable] = StraightThrough(self.state[variable], self._supplied[variable]).output
 
 
 def _variables(order: Sequence[Op]) -> list[Variable]:
