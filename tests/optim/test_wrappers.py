@@ -110,6 +110,28 @@ def test_a_nan_between_the_updates_stays_out_of_the_weights(interpreter):
     assert np.isnan(interpreter.get(w))
 
 
+@pytest.mark.parametrize("name", ["interpreter", "cpu"])
+@pytest.mark.parametrize("make, norm", [
+    (lambda: nv.optim.SGD(1.0), np.inf), (lambda: nv.optim.SGD(nv.optim.multi_step(1.0, [100])), np.inf),
+    (lambda: nv.optim.Clipped(nv.optim.SGD(1.0), norm=3.0), 3.0)], ids=["plain", "schedule", "clipped"])
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["in order", "reversed"])
+def test_each_parameter_is_due_by_its_own_count(order, make, norm, name):
+    """T252: two losses, one of which has a parameter of its own: v has two gradients in each step, w has one."""
+    v, w = nv.variable((), 0.0), nv.variable((), 0.0)
+    rule = nv.optim.Accumulated(make(), calls=2)
+    effects = [rule(2.0 * v, [v]), rule(4.0 * v + 8.0 * w, [v, w][order])]
+    expected = np.zeros(2)
+    with nv.transformers.make_transformer(name) as transformer:
+        step = transformer.computation(effects)
+        for number in range(4):
+            step()
+            move = np.array([3.0, 8.0 * (number % 2)])  # what is not due counts in no norm
+            expected = expected - move * min(1.0, norm / np.linalg.norm(move))
+            np.testing.assert_allclose([transformer.get(v), transformer.get(w)], expected, rtol=1e-6)
+        seen = [transformer.get(rule.slots(place)[slot]).item() for place in (v, w) for slot in ("n", "collected")]
+    assert seen == [4, 0, 2, 0]
+
+
 def test_calls_is_a_number_of_calls():
     """T246, T252: from 1."""
     with pytest.raises(InvalidArgument, match="calls"):

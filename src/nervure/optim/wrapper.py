@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front.argument_parsing import integer, members
@@ -131,8 +131,9 @@ def _pair(entry: object) -> tuple[list[object], Optimizer]:
 class Accumulated(Wrapper):
     """An optimiser that is called every ``calls`` times, with the mean of the gradients since the last time.
 
-    In between, parameters, moments and counts do not change by a bit. A parameter's ``total``, the sum, and
-    ``collected``, the number of gradients in it, are slots of the parameter.
+    In between, parameters, moments and counts do not change by a bit. Each parameter is due by its own count, where
+    losses with other parameters share the optimiser; one that is not due counts in no norm. A parameter's ``total``,
+    the sum, and ``collected``, the number of gradients in it, are slots of the parameter.
 
     >>> w, x = nv.variable((), 1.0), nv.placeholder(())
     >>> rule = nv.optim.Accumulated(nv.optim.SGD(1.0), calls=2)
@@ -154,14 +155,26 @@ class Accumulated(Wrapper):
         counts = [own["collected"] + 1 for own in slots]
         totals = [own["total"] + convert(step.gradient, own["total"].dtype)
                   for own, step in zip(slots, steps, strict=True)]
-        means = [GradientStep(step.parameter, total / convert(count, total.dtype))
-                 for step, total, count in zip(steps, totals, counts, strict=True)]
-        due = greater_equal(counts[0], self.calls)
-        kept = [change for own, count, total in zip(slots, counts, totals, strict=True)
-                for change in (Change(own["collected"], where(due, 0, count)),
-                               Change(own["total"], where(due, 0.0, total)))]
-        return [*kept, *[Change(place, where(due, value, convert(place, value.dtype)))
-                         for place, value in self.optimizer.changes(means)]]
+        due = [greater_equal(count, self.calls) for count in counts]
+        means = [GradientStep(step.parameter, where(is_due, total / convert(count, total.dtype), 0.0))
+                 for step, is_due, total, count in zip(steps, due, totals, counts, strict=True)]
+        found = self.optimizer.changes(means)
+        kept = [change for own, is_due, count, total in zip(slots, due, counts, totals, strict=True)
+                for change in (Change(own["collected"], where(is_due, 0, count)),
+                               Change(own["total"], where(is_due, 0.0, total)))]
+        owners = self._owners(dict(zip([variable_of(step.parameter) for step in steps], due, strict=True)))
+        return [*kept, *[Change(place, where(owners.get(place.variable, due[0]), value, convert(place, value.dtype)))
+                         for place, value in found]]
+
+    def _owners(self, due: Mapping[Variable, Tensor]) -> dict[Variable | None, Tensor]:
+        """Returns for each place whether its parameter is ``due``; that of several parameters belongs to the first."""
+        owners: dict[Variable | None, Tensor] = {}
+        for parameter in self._kept.parameters():
+            is_due = due.get(variable_of(parameter))
+            if is_due is not None:
+                for place in (parameter, *self.optimizer.slots(parameter).values()):
+                    owners.setdefault(place.variable, is_due)
+        return owners
 
     def own_slots(self, parameter: AssignableTensorOp) -> Slots:
         return self._kept.of(parameter)
