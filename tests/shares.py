@@ -54,6 +54,7 @@ SHARES = {
     "conformance/test_tangents.py": 5,
     "files/test_state_loading.py::test_any_order_of_definition_gives_each_path_its_own": 4,
     "front/test_boxes.py::test_boxes_that_stay": 2,
+    "front/test_evaluation_order.py::test_operands_of_a_function_take_place_from_the_left": 6,
     "front/test_fourier_transforms.py::test_derivatives_are_differences": 2,
     "front/test_fourier_transforms.py::test_one_axis": 2,
     "front/test_fourier_transforms.py::test_several_axes": 2,

@@ -59,6 +59,13 @@ def test_a_mantissa_has_a_derivative_and_symbols_are_served():
     assert np.nextafter(nv.constant(np.float32(1)), np.float32(2)).item() == 1 + 2**-23
 
 
+@pytest.mark.parametrize("function", [nv.spacing, lambda x: nv.nextafter(x, 2.0), lambda x: nv.nextafter(2.0, x)])
+def test_neighbours_have_no_derivative(function):
+    """Also where both operands are equal, and of differences of neighbours."""
+    slope = nv.grad(lambda x: nv.sum(function(x)))(np.float32([3, -10, 2]))
+    np.testing.assert_array_equal(slope, np.float32([0, 0, 0]))
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("integers", [np.int8, np.int64, np.uint64])

@@ -234,6 +234,17 @@ def test_updates_that_what_a_loop_is_given_holds_come_before_it(transformer, loo
     assert [float(entry) for entry in run([total, v], transformer)()] == [11.0 + 12.0 + 13.0, 13.0]
 
 
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_bounds_and_the_first_value_take_place_from_the_left(transformer, at):
+    """A270: a variable among them is read in its turn, before or after another one assigns it."""
+    v = nv.variable((), 2, dtype=nv.int64)
+    given = [v, nv.constant(5, dtype=nv.int64), v]
+    given[at] = nv.sequential([nv.assign(v, 4), given[at]])
+    total = nv.fori_loop(*given[:2], lambda i, total: total + i, given[2])
+    first, start = [(4, 4), (2, 4), (2, 4)][at]
+    assert run([total], transformer)()[0] == start + sum(range(first, 5))
+
+
 def test_an_error_in_the_middle_of_a_loop_changes_nothing(transformer):
     """A367: all or nothing."""
     w, table = nv.variable((), 1.0), nv.constant([1.0, 2.0, 3.0])

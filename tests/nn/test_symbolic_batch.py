@@ -13,6 +13,7 @@ import pytest
 
 import nervure as nv
 from nervure import nn
+from nervure.front import pytrees
 
 IMAGES = (2, 4, 4)
 
@@ -131,6 +132,37 @@ def test_any_batch(name, transformer):
             x = (x * 5).astype(np.int64) if dtype is nv.int64 else x
             for found, expected in zip(compute(x), program(known, module, size, sample, dtype)(x), strict=True):
                 np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, strict=True)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_inputs_take_place_before_a_layer_reads_its_parameters(name, interpreter):
+    """A270: also those inputs that it reads behind its parameters."""
+    make, sample = LAYERS[name]
+    x = np.random.default_rng(0).random((2, *sample))
+    x = (x * 5).astype(np.int64) if name.startswith("Embedding") else x.astype(np.float32)
+    check_order(make().eval(), interpreter, [], x)
+
+
+@pytest.mark.parametrize("name, before, last", [
+    ("Bilinear", [(2, 3)], (2, 3)), ("GRUCell", [(2, 3)], (2, 4)), ("RNNCell", [(2, 3)], (2, 4)),
+    ("MultiHeadAttention", [(2, 5, 4)], (2, 3, 4)), ("MultiHeadAttention", [(2, 5, 4), (2, 3, 4)], (2, 3, 4)),
+    ("TransformerDecoderLayer", [(2, 5, 4)], (2, 3, 4)), ("Transformer", [(2, 5, 4)], (2, 3, 4))])
+def test_other_inputs_take_place_before_a_layer_reads_its_parameters(name, before, last, interpreter):
+    """A270: the last of several assigns them."""
+    made = LAYERS[name][0]()
+    module = made.inner if isinstance(made, (Twice, Decoder)) else made
+    rng = np.random.default_rng(0)
+    check_order(module.eval(), interpreter, [rng.random(shape, np.float32) for shape in before],
+                rng.random(last, np.float32))
+
+
+def check_order(module: nn.Module, made: Any, before: list[np.ndarray], last: np.ndarray) -> None:
+    """Fails unless a call whose last input assigns all parameters computes with the new ones."""
+    news = [nv.assign(place, place * 0.5 + 0.125) for place in module.parameters()]
+    held = nv.sequential([*news, nv.constant(last)])
+    found, expected = [made.computation(pytrees.flatten(module(*before, given))[0])() for given in (held, last)]
+    for entry, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(entry, wanted)
 
 
 def program(made: Any, module: nn.Module, size: Any, sample: tuple[int, ...], dtype: nv.DType) -> Any:

@@ -22,6 +22,7 @@ from nervure.front import accessors, creation, display, dlpack, facets, flexible
 from nervure.front.apply import Made
 from nervure.front.argument_parsing import not_into
 from nervure.front.arranging import indexing, views
+from nervure.front.evaluation_order import check_sides
 from nervure.front.matrices import contraction
 from nervure.front.pointwise import complex_parts, elementary, elementwise, float_bits, predicates
 from nervure.front.special import special_functions
@@ -91,6 +92,16 @@ def array_function(x: Tensor, function: Callable[..., object], types: Sequence[t
     return numpy_functions.array_function(x, function, types, arguments, keywords)
 
 
+def _comparison(name: str, function: Callable[..., Tensor]) -> Callable[..., object]:
+    """Makes ``<`` and the like, for which Python asks a place first, on whichever side it stands."""
+    def compare(x: Tensor, y: Operand) -> Tensor:
+        check_sides(function.__name__, x, y)
+        return function(x, y)
+
+    compare.__name__ = function.__name__
+    return _operator(name, compare)
+
+
 def _equality(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Makes ``==`` or ``!=``, element by element. None, a text and other things without elements are no operands:
     Python then compares by identity.
@@ -99,6 +110,7 @@ def _equality(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
         has_elements = is_operand(other) or isinstance(other, (list, tuple)) or hasattr(other, "has_no_value")
         if not has_elements or answers_itself(other, self.__array_priority__):
             return NotImplemented
+        check_sides(function.__name__, self, other)
         return function(self, other)
 
     return _called(method, name, f"``nv.{function.__name__}``; ``x is y`` compares the tensors themselves.")
@@ -188,7 +200,8 @@ ACCESSORS: dict[str, Callable[..., object]] = {
 """The properties of a tensor."""
 
 METHODS: dict[str, Callable[..., object] | property] = {
-    **{f"__{name}__": _operator(f"__{name}__", function) for name, function in (OPERATORS | COMPARISONS).items()},
+    **{f"__{name}__": _operator(f"__{name}__", function) for name, function in OPERATORS.items()},
+    **{f"__{name}__": _comparison(f"__{name}__", function) for name, function in COMPARISONS.items()},
     **{f"__r{name}__": _operator(f"__r{name}__", function, reflected=True) for name, function in OPERATORS.items()},
     **{f"__{name}__": _equality(f"__{name}__", function) for name, function in EQUALITIES.items()},
     "__bool__": facets.truth_value,

@@ -38,6 +38,7 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import operate
 from nervure.front.argument_parsing import fraction, integer, positions_of
 from nervure.front.creation import as_tensor, read_axes
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import add, multiply
 from nervure.front.pointwise.elementwise import where
 from nervure.front.promotion import floating
@@ -97,6 +98,7 @@ def seed_words(seed: object) -> tuple[int, int]:
     return number & 0xFFFFFFFF, number >> 32
 
 
+@in_order
 def uniform(axes: AxesLike, low: Operand = 0.0, high: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws numbers evenly from [``low``, ``high``), which are numbers or tensors and are rounded to the element type.
     The result is low if no number of that type lies between.
@@ -113,6 +115,7 @@ def uniform(axes: AxesLike, low: Operand = 0.0, high: Operand = 1.0, dtype: DTyp
     return operate("uniform", ops.Between, (numbers, low, high))
 
 
+@in_order
 def normal(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws numbers from the normal distribution with mean ``loc`` and standard deviation ``scale``, numbers or
     tensors.

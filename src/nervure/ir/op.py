@@ -210,7 +210,8 @@ def _are_labels(value: object, rank: int) -> TypeGuard[Labels]:
 
 
 _RESERVED = frozenset(
-    "value type rank output outputs operands attributes provenance location name cost commutative".split())
+    "value type rank output outputs operands attributes provenance location name cost commutative holds_effects"
+    .split())
 """Attributes of every op, which a field of the same name would hide. (``dtype`` and ``shape`` mean the same as
 fields.)
 """
@@ -289,7 +290,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     position or name.
     """
 
-    __slots__ = ("operands", "outputs", "provenance", "name", "__weakref__")
+    __slots__ = ("operands", "outputs", "provenance", "name", "holds_effects", "__weakref__")
     fields: ClassVar[dict[str, Field[object]]] = {}
     operand_names: Any = ()
     signature: ClassVar[str | None] = None
@@ -304,6 +305,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     outputs: tuple[Value, ...]
     provenance: Provenance
     name: str | None
+    holds_effects: bool  # its own, or those of ops below it, whose place among others matters
 
     def __init__(self, *arguments: Any, **attributes: object) -> None:
         cls = type(self)
@@ -316,6 +318,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         _put_operands(self, arguments)
         _put_provenance(self, current_provenance())
         _put_name(self, None)
+        _put_holds_effects(self, _holds_effects(self, arguments))
         self._finish(arguments)
 
     def _finish(self, operands: tuple[Value, ...]) -> None:
@@ -486,6 +489,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         _put_operands(copy, tuple(operands))
         _put_provenance(copy, self.provenance)
         _put_name(copy, self.name)
+        _put_holds_effects(copy, _holds_effects(copy, copy.operands))
         if len(copy.operands) == len(self.operands) and all(map(_alike, copy.operands, self.operands)):
             _put_outputs(copy, tuple([Value(copy, old.index, old._type, old.labels) for old in self.outputs]))
             return copy
@@ -529,7 +533,11 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return f"{types or '()'} {type(self).__name__}({operands}{more})"
 
 
-_put_operands, _put_outputs, _put_provenance, _put_name = slot_writers(Op)
+_put_operands, _put_outputs, _put_provenance, _put_name, _put_holds_effects = slot_writers(Op)
+
+
+def _holds_effects(op: Op, operands: tuple[Value, ...]) -> bool:
+    return getattr(op, "effectful", False) or any([operand.op.holds_effects for operand in operands])
 
 
 def _alike(left: Value, right: Value) -> bool:

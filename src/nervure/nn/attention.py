@@ -198,9 +198,8 @@ class MultiHeadAttention(Module):
         result = given.result(self.out_proj(whole), self._features, steps_first=False)
         if cache is None:
             return result
-        # The query comes first: it may hold an earlier call, whose steps these follow. The result reads the cache
-        # before its own steps are appended, so that they are written in place.
-        carried: Tensor = sequential([given.own, result, *cache.append(rows.k, rows.v), result])
+        # The result reads the cache before its own steps are appended, so that they are written in place.
+        carried: Tensor = sequential([result, *cache.append(rows.k, rows.v), result])
         return carried
 
     def _check_cache(self, given: Sequences, cache: KeyValueCache | None, **others: object) -> None:

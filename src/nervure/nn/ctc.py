@@ -20,6 +20,7 @@ from nervure.front.arranging.gathering import gather_elements, within
 from nervure.front.arranging.joining import concatenate, stack
 from nervure.front.arranging.views import axes_with_order, broadcast, expand_dims, reshape
 from nervure.front.creation import read_integers
+from nervure.front.evaluation_order import in_order
 from nervure.front.loops.loop_functions import scan
 from nervure.front.op_functions import add, exp, greater, less, log, maximum, multiply, negative, not_equal, subtract
 from nervure.front.pointwise.elementwise import as_floats, convert, where
@@ -34,6 +35,7 @@ NOTHING = -1e30
 """The logarithm of a probability of 0: it is finite, so that derivatives are."""
 
 
+@in_order
 def ctc(logarithms: TensorLike, targets: TensorLike, lengths: TensorLike | None = None,
         target_lengths: TensorLike | None = None, blank: int = 0, zero_infinity: bool = False,
         reduction: str = "mean") -> Tensor:

@@ -18,6 +18,7 @@ from nervure.front.arranging.filled import ones, zeros_like
 from nervure.front.arranging.views import pad, reshape
 from nervure.front.creation import as_tensor
 from nervure.front.custom import custom_vjp
+from nervure.front.evaluation_order import in_order
 from nervure.front.loops.loop_functions import map as each
 from nervure.front.loops.loop_functions import scan
 from nervure.front.matrices.contraction import matmul
@@ -30,6 +31,7 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import DimLike, equal, product
 
 
+@in_order
 def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike, bias: TensorLike | None = None,
                          class_weights: TensorLike | None = None, smoothing: float = 0.0,
                          ignore_index: int | None = None, rows: int | None = None,

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NoReturn
 from nervure import ops
 from nervure.front.argument_parsing import real, require_function, truth
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import (
     absolute,
     add,
@@ -78,6 +79,7 @@ from nervure.types.dtype import DType
 # -- classes -----------------------------------------------------------------------------------------
 
 
+@in_order
 def cross_entropy(logits: TensorLike, targets: TensorLike, axis: AxisLike | None = None,
                   weights: TensorLike | None = None, smoothing: float = 0.0, ignore_index: int | None = None,
                   reduction: str = "mean") -> Tensor:
@@ -98,6 +100,7 @@ def cross_entropy(logits: TensorLike, targets: TensorLike, axis: AxisLike | None
     return of_classes(value, own, goal, reduction, "cross_entropy")
 
 
+@in_order
 def negative_log_likelihood(logarithms: TensorLike, targets: TensorLike, axis: AxisLike | None = None,
                             weights: TensorLike | None = None, ignore_index: int | None = None,
                             reduction: str = "mean") -> Tensor:
@@ -114,6 +117,7 @@ def negative_log_likelihood(logarithms: TensorLike, targets: TensorLike, axis: A
     return of_classes(value, own, goal, reduction, "negative_log_likelihood")
 
 
+@in_order
 def binary_cross_entropy(logits: TensorLike, targets: TensorLike, weights: TensorLike | None = None,
                          positive_weights: TensorLike | None = None, reduction: str = "mean") -> Tensor:
     """``-t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x))`` from ``logits`` x and ``targets`` t, without overflow.
@@ -135,6 +139,7 @@ def binary_cross_entropy(logits: TensorLike, targets: TensorLike, weights: Tenso
     return reduced(losses, reduction, dtype, "binary_cross_entropy")
 
 
+@in_order
 def kl_divergence(logarithms: TensorLike, targets: TensorLike, log_targets: bool = False,
                   reduction: str = "mean") -> Tensor:
     """``t * (log(t) - logarithms)``, from logarithms of probabilities to ``targets`` t. The targets are probabilities,
@@ -157,6 +162,7 @@ def kl_divergence(logarithms: TensorLike, targets: TensorLike, log_targets: bool
 # -- numbers -----------------------------------------------------------------------------------------
 
 
+@in_order
 def mean_squared_error(x: TensorLike, targets: TensorLike, reduction: str = "mean") -> Tensor:
     """``(x - t)**2`` for ``targets`` t; ``|x - t|**2`` for complex numbers.
 
@@ -169,6 +175,7 @@ def mean_squared_error(x: TensorLike, targets: TensorLike, reduction: str = "mea
                     "mean_squared_error")
 
 
+@in_order
 def mean_absolute_error(x: TensorLike, targets: TensorLike, reduction: str = "mean") -> Tensor:
     """``|x - t|`` for ``targets`` t.
 
@@ -179,6 +186,7 @@ def mean_absolute_error(x: TensorLike, targets: TensorLike, reduction: str = "me
     return reduced(absolute(subtract(own, t)), reduction, dtype, "mean_absolute_error")
 
 
+@in_order
 def huber(x: TensorLike, targets: TensorLike, delta: float = 1.0, reduction: str = "mean") -> Tensor:
     """``d**2 / 2`` for a distance d up to ``delta``, ``delta * (d - delta / 2)`` for a larger one (Huber 1964).
 
@@ -190,6 +198,7 @@ def huber(x: TensorLike, targets: TensorLike, delta: float = 1.0, reduction: str
     return reduced(_huber(absolute(subtract(own, t)), limit), reduction, dtype, "huber")
 
 
+@in_order
 def smooth_l1(x: TensorLike, targets: TensorLike, beta: float = 1.0, reduction: str = "mean") -> Tensor:
     """``d**2 / 2 / beta`` for a distance d up to ``beta``, ``d - beta / 2`` for a larger one.
 
@@ -201,6 +210,7 @@ def smooth_l1(x: TensorLike, targets: TensorLike, beta: float = 1.0, reduction: 
     return reduced(multiply(_huber(absolute(subtract(own, t)), limit), 1 / limit), reduction, dtype, "smooth_l1")
 
 
+@in_order
 def poisson(logarithms: TensorLike, counts: TensorLike, reduction: str = "mean") -> Tensor:
     """``exp(x) - t * x``: the negative log likelihood of counts t at rates with logarithms x, without terms that do
     not depend on x.
@@ -212,6 +222,7 @@ def poisson(logarithms: TensorLike, counts: TensorLike, reduction: str = "mean")
     return reduced(subtract(exp(x), multiply(t, x)), reduction, dtype, "poisson")
 
 
+@in_order
 def gaussian(x: TensorLike, targets: TensorLike, variances: TensorLike, epsilon: float = 1e-6,
              reduction: str = "mean") -> Tensor:
     """``(log(v) + (x - t)**2 / v) / 2``: the negative log likelihood of ``targets`` t under normal distributions.
@@ -230,6 +241,7 @@ def gaussian(x: TensorLike, targets: TensorLike, variances: TensorLike, epsilon:
 # -- distances and margins ---------------------------------------------------------------------------
 
 
+@in_order
 def cosine_similarity(x: TensorLike, y: TensorLike, axis: AxisLike | None = None, epsilon: float = 1e-8) -> Tensor:
     """Returns the cosine of the angle between x and y along an axis: from -1 to 1, larger for more similar vectors. The
     default ``axis`` of named tensors is the only one beside N and REC, else the last. Norms count as ``epsilon`` at
@@ -245,6 +257,7 @@ def cosine_similarity(x: TensorLike, y: TensorLike, axis: AxisLike | None = None
     return convert(divide(sum_over(multiply(own, other), reduction_axes=[at]), multiply(*norms)), dtype)
 
 
+@in_order
 def pairwise_distance(x: TensorLike, y: TensorLike, p: float = 2.0, axis: AxisLike | None = None,
                       epsilon: float = 1e-6) -> Tensor:
     """Returns the p-norm of ``x - y + epsilon`` along an ``axis``, as in ``cosine_similarity``.
@@ -262,6 +275,7 @@ def pairwise_distance(x: TensorLike, y: TensorLike, p: float = 2.0, axis: AxisLi
     return convert(sqrt(sums) if exponent == 2 else power(sums, 1 / exponent), dtype)
 
 
+@in_order
 def cosine_embedding(x: TensorLike, y: TensorLike, signs: TensorLike, margin: float = 0.0,
                      axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
     """``1 - c`` for a sign of 1, ``max(0, c - margin)`` for a sign of -1, for the cosines c of x and y.
@@ -279,6 +293,7 @@ def cosine_embedding(x: TensorLike, y: TensorLike, signs: TensorLike, margin: fl
     return reduced(losses, reduction, similarity.dtype, "cosine_embedding")
 
 
+@in_order
 def margin_ranking(x: TensorLike, y: TensorLike, signs: TensorLike, margin: float = 0.0,
                    reduction: str = "mean") -> Tensor:
     """``max(0, margin - sign * (x - y))``: x should be larger than y for a sign of 1, smaller for a sign of -1.
@@ -292,6 +307,7 @@ def margin_ranking(x: TensorLike, y: TensorLike, signs: TensorLike, margin: floa
     return reduced(losses, reduction, dtype, "margin_ranking")
 
 
+@in_order
 def hinge(scores: TensorLike, signs: TensorLike, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """``max(0, margin - sign * score)`` (Cortes and Vapnik 1995).
 
@@ -303,6 +319,7 @@ def hinge(scores: TensorLike, signs: TensorLike, margin: float = 1.0, reduction:
     return reduced(losses, reduction, type_of(scores, "hinge"), "hinge")
 
 
+@in_order
 def triplet_margin(anchor: TensorLike, like: TensorLike, unlike: TensorLike, margin: float = 1.0,
                    axis: AxisLike | None = None, reduction: str = "mean",
                    metric: Callable[[Tensor, Tensor], Tensor] | None = None, swap: bool = False) -> Tensor:

@@ -12,6 +12,7 @@ from nervure.front.argument_parsing import integer, real
 from nervure.front.arranging.diagonals import diagonal
 from nervure.front.arranging.views import expand_dims
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.matrices.matrix_products import tensordot
 from nervure.front.networks.normalization import log_softmax
 from nervure.front.op_functions import (
@@ -47,6 +48,7 @@ from nervure.types.axes import Axes, AxisLike
 # -- margins -----------------------------------------------------------------------------------------
 
 
+@in_order
 def hinge_embedding(x: TensorLike, signs: TensorLike, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """Returns the distance x where its sign is 1, ``max(0, margin - x)`` where it is -1.
 
@@ -61,6 +63,7 @@ def hinge_embedding(x: TensorLike, signs: TensorLike, margin: float = 1.0, reduc
     return reduced(losses, reduction, type_of(x, "hinge_embedding"), "hinge_embedding")
 
 
+@in_order
 def soft_margin(scores: TensorLike, signs: TensorLike, reduction: str = "mean") -> Tensor:
     """``log(1 + exp(-sign * score))``, without overflow, for ``signs`` of 1 and -1.
 
@@ -71,6 +74,7 @@ def soft_margin(scores: TensorLike, signs: TensorLike, reduction: str = "mean") 
     return reduced(softplus(negative(multiply(sign, own))), reduction, type_of(scores, "soft_margin"), "soft_margin")
 
 
+@in_order
 def multi_margin(scores: TensorLike, targets: TensorLike, p: int = 1, margin: float = 1.0,
                  weights: TensorLike | None = None, axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
     """``max(0, margin - score of the target + score) ** p``, summed over the other classes, over their number (Crammer
@@ -99,6 +103,7 @@ def multi_margin(scores: TensorLike, targets: TensorLike, p: int = 1, margin: fl
     return of_classes(losses.value, own, goal, reduction, "multi_margin")
 
 
+@in_order
 def multilabel_margin(scores: TensorLike, targets: TensorLike, axis: AxisLike | None = None,
                       reduction: str = "mean") -> Tensor:
     """``max(0, 1 - score of a label + score of no label)``, summed over all pairs of both, over the number of classes.
@@ -119,6 +124,7 @@ def multilabel_margin(scores: TensorLike, targets: TensorLike, axis: AxisLike | 
     return reduced(Tensor(found.value, rest), reduction, type_of(scores, "multilabel_margin"), "multilabel_margin")
 
 
+@in_order
 def multilabel_soft_margin(logits: TensorLike, targets: TensorLike, weights: TensorLike | None = None,
                            axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
     """Returns the mean over the classes of ``-t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x))``, for ``targets`` t.
@@ -143,6 +149,7 @@ def multilabel_soft_margin(logits: TensorLike, targets: TensorLike, weights: Ten
 # -- few among many, overlaps, pairs -----------------------------------------------------------------
 
 
+@in_order
 def focal(logits: TensorLike, targets: TensorLike, gamma: float = 2.0, alpha: float | None = 0.25,
           reduction: str = "mean") -> Tensor:
     """Returns the binary cross entropy times ``(1 - p) ** gamma``, with p the probability of what is true (Lin et al.
@@ -165,6 +172,7 @@ def focal(logits: TensorLike, targets: TensorLike, gamma: float = 2.0, alpha: fl
     return reduced(losses, reduction, dtype, "focal")
 
 
+@in_order
 def dice(probabilities: TensorLike, targets: TensorLike, smoothing: float = 1.0, reduction: str = "mean") -> Tensor:
     """``1 - (2 * sum(p * t) + smoothing) / (sum(p) + sum(t) + smoothing)`` of each sample, for probabilities p and
     targets t.
@@ -186,6 +194,7 @@ def dice(probabilities: TensorLike, targets: TensorLike, smoothing: float = 1.0,
     return reduced(subtract(1.0, divide(overlap, add(whole(add(own, t)), least))), reduction, dtype, "dice")
 
 
+@in_order
 def info_nce(x: TensorLike, y: TensorLike, temperature: float = 0.1, axis: AxisLike | None = None,
              reduction: str = "mean") -> Tensor:
     """Returns the cross entropy of finding, for each vector of x, that of y in the same place (van den Oord et al.

@@ -38,6 +38,7 @@ from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKin
 from nervure.front import display
 from nervure.front.argument_parsing import truth
 from nervure.front.creation import AssignableTensorOp, constant, placeholder
+from nervure.front.evaluation_order import behind_effects
 from nervure.front.given_arrays import numpy_array
 from nervure.front.record import record_of
 from nervure.front.tensor import Tensor, described_type, is_scalar
@@ -286,8 +287,9 @@ def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) 
     name = _called(module, caller())
     with name_scope(name), noted(module, (*inputs, *named.values()), name) as call:
         try:
-            call.result = module.forward(*[_taken(module, entry) for entry in inputs],
-                                         **{key: _taken(module, entry) for key, entry in named.items()})
+            own = [_taken(module, entry) for entry in inputs]
+            others = {key: _taken(module, entry) for key, entry in named.items()}
+            call.result = behind_effects([*own, *others.values()], module.forward(*own, **others))
         except Exception as error:
             if isinstance(error, TypeError) and not isinstance(error, NervureError):
                 _check_inputs(module, inputs, named, call)

@@ -114,8 +114,7 @@ class BatchNorm(_Scaled):
             return batch_norm(own, self.scale, self.shift, self.running_mean, self.running_variance, channels,
                               self.epsilon)
         result = batch_norm(own, self.scale, self.shift, channels=channels, epsilon=self.epsilon)
-        # x comes first: it may hold an earlier call of this layer, whose updates these go on from.
-        carried: Tensor = sequential([own, *self._moves(own, channels), result])
+        carried: Tensor = sequential([*self._moves(own, channels), result])
         return carried
 
     def _moves(self, x: Tensor, channels: list[int] | list[str]) -> list[object]:

@@ -32,6 +32,7 @@ class Assign(OrderOp):
     """Writes a value to a variable; with ``map``, to the elements of it that the index map visits."""
 
     operand_names = "x"
+    effectful = True
     variable = field.variable()
     map = field.optional_index_map()
 

@@ -12,6 +12,7 @@ import math
 
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import real
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import (
     add,
     divide,
@@ -49,6 +50,7 @@ def exponential(axes: AxesLike, scale: Operand = 1.0, dtype: DTypeLike = float32
                     "exponential")
 
 
+@in_order
 def gumbel(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws from Gumbel's distribution of largest values: loc - ``scale`` * log(e), where e is exponential.
 
@@ -60,6 +62,7 @@ def gumbel(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTyp
     return _placed(negative(log(exponentials(own, working))), own, loc, scale, wanted, "gumbel")
 
 
+@in_order
 def laplace(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws from Laplace's distribution: loc plus or minus ``scale`` times an exponential number.
 
@@ -72,6 +75,7 @@ def laplace(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTy
     return _placed(where(bernoulli(own), size, negative(size)), own, loc, scale, wanted, "laplace")
 
 
+@in_order
 def logistic(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws from the logistic distribution: loc + ``scale`` * log(u / (1 - u)).
 
@@ -84,6 +88,7 @@ def logistic(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DT
     return _placed(subtract(log(u), log1p(negative(u))), own, loc, scale, wanted, "logistic")
 
 
+@in_order
 def cauchy(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws from Cauchy's distribution: loc + ``scale`` * tan(pi * (u - 1/2)).
 
@@ -119,6 +124,7 @@ def maxwell(axes: AxesLike, scale: Operand = 1.0, dtype: DTypeLike = float32) ->
     return finished(multiply(_speeds(own, working), parameter(scale, "maxwell", "scale", 0.0)), own, wanted, "maxwell")
 
 
+@in_order
 def double_sided_maxwell(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0,
                          dtype: DTypeLike = float32) -> Tensor:
     """Draws numbers ``loc`` plus or minus ``scale`` times one of Maxwell's distribution.
@@ -132,6 +138,7 @@ def double_sided_maxwell(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.
     return _placed(where(bernoulli(own), size, negative(size)), own, loc, scale, wanted, "double_sided_maxwell")
 
 
+@in_order
 def weibull(axes: AxesLike, shape: Operand, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws from Weibull's distribution: ``scale`` * e ** (1 / ``shape``), where e is exponential.
 
@@ -144,6 +151,7 @@ def weibull(axes: AxesLike, shape: Operand, scale: Operand = 1.0, dtype: DTypeLi
     return finished(multiply(raised, parameter(scale, "weibull", "scale", 0.0)), own, wanted, "weibull")
 
 
+@in_order
 def pareto(axes: AxesLike, shape: Operand, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws from Pareto's distribution of numbers from ``scale`` on: scale * exp(e / ``shape``), where e is
     exponential.
@@ -159,6 +167,7 @@ def pareto(axes: AxesLike, shape: Operand, scale: Operand = 1.0, dtype: DTypeLik
     return finished(multiply(raised, parameter(scale, "pareto", "scale", 0.0)), own, wanted, "pareto")
 
 
+@in_order
 def lognormal(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws numbers whose logarithms have mean ``loc`` and standard deviation ``scale``: exp of normal ones.
 
@@ -171,6 +180,7 @@ def lognormal(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: D
                     "lognormal")
 
 
+@in_order
 def triangular(axes: AxesLike, low: Operand, peak: Operand, high: Operand, dtype: DTypeLike = float32) -> Tensor:
     """Draws from ``low`` to ``high``, with a density that rises to ``peak`` and falls, both in a straight line.
 
@@ -195,6 +205,7 @@ def triangular(axes: AxesLike, low: Operand, peak: Operand, high: Operand, dtype
     return finished(where(is_first, below, above), own, wanted, "triangular")
 
 
+@in_order
 def truncated_normal(axes: AxesLike, low: Operand = -2.0, high: Operand = 2.0, loc: Operand = 0.0,
                      scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws from the normal distribution, of numbers from ``low`` to ``high`` standard deviations off the mean alone.

@@ -16,6 +16,7 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import fraction, integer
 from nervure.front.arranging.filled import full
 from nervure.front.creation import as_tensor, read_axes
+from nervure.front.evaluation_order import in_order
 from nervure.front.loops.loop_functions import while_loop
 from nervure.front.op_functions import (
     absolute,
@@ -125,6 +126,7 @@ def poisson(axes: AxesLike, rate: Operand, dtype: DTypeLike = int64) -> Tensor:
     return _counted(where(less(mean, FEW), small, large), own, dtype, "poisson")
 
 
+@in_order
 def binomial(axes: AxesLike, n: Operand, p: Operand, dtype: DTypeLike = int64) -> Tensor:
     """Draws the number of successes among ``n`` trials, each of probability ``p``.
 
@@ -150,6 +152,7 @@ def binomial(axes: AxesLike, n: Operand, p: Operand, dtype: DTypeLike = int64) -
     return _counted(where(is_likely, subtract(trials, found), found), own, dtype, "binomial")
 
 
+@in_order
 def negative_binomial(axes: AxesLike, n: Operand, p: Operand, dtype: DTypeLike = int64) -> Tensor:
     """Draws the number of failures before ``n`` successes, each of probability ``p``: a Poisson number whose rate is a
     gamma one.

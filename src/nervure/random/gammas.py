@@ -22,6 +22,7 @@ from nervure.front.argument_parsing import position_of
 from nervure.front.arranging.filled import full
 from nervure.front.arranging.views import broadcast, expand_dims
 from nervure.front.custom import custom_vjp
+from nervure.front.evaluation_order import in_order
 from nervure.front.loops.loop_functions import while_loop
 from nervure.front.op_functions import (
     add,
@@ -59,6 +60,7 @@ _WEIGHTS = (_NODES[1] - _NODES[0]) * math.pi / 2 * np.cosh(_NODES) * _DISTANCES
 """Nodes and weights of the double exponential rule for integrals from 0 to infinity (Takahasi and Mori 1974)."""
 
 
+@in_order
 def gamma(axes: AxesLike, shape: Operand, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws from the gamma distribution with density x ** (shape - 1) * exp(-x / ``scale``), for a positive ``shape``.
 
@@ -88,6 +90,7 @@ def loggamma(axes: AxesLike, shape: Operand, dtype: DTypeLike = float32) -> Tens
     return finished(subtract(larger, divide(exponentials(own, working), given)), own, wanted, "loggamma")
 
 
+@in_order
 def generalized_normal(axes: AxesLike, shape: Operand, loc: Operand = 0.0, scale: Operand = 1.0,
                        dtype: DTypeLike = float32) -> Tensor:
     """Draws numbers ``loc`` + ``scale`` * x, where the density of x is in proportion to exp(-abs(x) ** ``shape``).
@@ -119,6 +122,7 @@ def chisquare(axes: AxesLike, df: Operand, dtype: DTypeLike = float32) -> Tensor
     return finished(multiply(_standard(own, half, working, "chisquare"), 2.0), own, wanted, "chisquare")
 
 
+@in_order
 def beta(axes: AxesLike, a: Operand, b: Operand, dtype: DTypeLike = float32) -> Tensor:
     """Draws from the beta distribution on (0, 1), for positive ``a`` and ``b``.
 
@@ -168,6 +172,7 @@ def t(axes: AxesLike, df: Operand, dtype: DTypeLike = float32) -> Tensor:
     return finished(divide(normal(own, dtype=working), sqrt(square_mean)), own, wanted, "t")
 
 
+@in_order
 def f(axes: AxesLike, first: Operand, second: Operand, dtype: DTypeLike = float32) -> Tensor:
     """Draws from Fisher's distribution: the ratio of two means of squares, of ``first`` and of ``second`` normal
     numbers.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 
 from nervure.front.custom import custom_vjp
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import add, divide, exp, less_equal, multiply, negative, sqrt, square, subtract
 from nervure.front.pointwise.elementwise import stop_gradient, where
 from nervure.front.random import normal, uniform
@@ -27,6 +28,7 @@ from nervure.types.axes import AxesLike
 from nervure.types.dtype import DTypeLike, float32
 
 
+@in_order
 def wald(axes: AxesLike, mean: Operand = 1.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Draws from Wald's distribution with a ``mean``, whose variance is mean ** 3 / ``scale``; both are positive.
 

@@ -16,6 +16,7 @@ from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.rearranging import moveaxis
 from nervure.front.arranging.views import expand_dims, matrix_transposed, squeeze
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.loops.loop_functions import scan
 from nervure.front.matrices.contraction import matmul
 from nervure.front.matrices.factorisations import cholesky, qr
@@ -58,6 +59,7 @@ def ball(axes: AxesLike, p: float = 2.0, axis: AxisLike = -1, dtype: DTypeLike =
     return finished(Tensor(found.value, numbers._axes), own, wanted, "ball")
 
 
+@in_order
 def multivariate_normal(axes: AxesLike, mean: Operand, covariance: TensorLike, dtype: DTypeLike = float32) -> Tensor:
     """Draws vectors along the last of ``axes`` from the normal distribution with a ``mean`` and a ``covariance``.
 
@@ -101,6 +103,7 @@ def orthogonal(axes: AxesLike, dtype: DTypeLike = float32) -> Tensor:
     return convert(Tensor(found.value, None if own.is_anonymous else own), wanted)
 
 
+@in_order
 def multinomial(axes: AxesLike, n: Operand, p: TensorLike, axis: AxisLike = -1, dtype: DTypeLike = int64) -> Tensor:
     """Draws how often each outcome along ``axis`` occurs among ``n`` trials, with chances in proportion to ``p``.
 

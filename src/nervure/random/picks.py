@@ -15,6 +15,7 @@ from nervure.front.arranging.filled import iota
 from nervure.front.arranging.gathering import gather
 from nervure.front.arranging.views import broadcast
 from nervure.front.creation import as_tensor, read_axes
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import add, log, negative
 from nervure.front.pointwise.elementwise import as_floats
 from nervure.front.statistics.reductions import argmax
@@ -59,6 +60,7 @@ def permutation(x: TensorLike | int, axis: AxisLike = 0) -> Tensor:
     return _kept(own, at, gather(Tensor(own.value), _order(own, at), at))
 
 
+@in_order
 def choice(x: TensorLike | int, axes: AxesLike = (), replace: bool = True, p: TensorLike | None = None,
            axis: AxisLike = 0) -> Tensor:
     """Draws elements of x along ``axis``, or numbers below an int, over ``axes``, which take the place of that axis.

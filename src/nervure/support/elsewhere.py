@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
+from inspect import unwrap
 from types import FunctionType
 from typing import TypeVar
 
@@ -112,7 +113,8 @@ def explains_keywords(function: Function) -> Function:
       help:     here it is axis=
     ...
     """
-    code = function.__code__
+    own = unwrap(function)  # below its decorators
+    code = own.__code__
     known = tuple([name for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if name != "self"])
     known_set, is_made = frozenset(known), function.__name__ == "__init__"
     name = function.__qualname__.removesuffix(".__init__")
@@ -125,7 +127,7 @@ def explains_keywords(function: Function) -> Function:
 
     refusal = unknown_keyword
     # With the globals of its own module, doctest counts it among that module's functions.
-    explained = FunctionType(call.__code__, function.__globals__, name, None, call.__closure__)
+    explained = FunctionType(call.__code__, own.__globals__, name, None, call.__closure__)
     return update_wrapper(explained, function)  # type: ignore[return-value]  # called as the function is
 
 
@@ -144,7 +146,7 @@ def explain_keywords(module: dict[str, object], names: Iterable[str]) -> None:
     """Makes the public functions of a module explain unknown keywords; the last thing that the module does."""
     for name in names:
         function = module[name]
-        if isinstance(function, FunctionType) and not function.__code__.co_flags & _TAKES_ANY_KEYWORD:
+        if isinstance(function, FunctionType) and not unwrap(function).__code__.co_flags & _TAKES_ANY_KEYWORD:
             module[name] = explains_keywords(function)
 
 

@@ -14,6 +14,7 @@ from nervure.front.argument_parsing import integer, position_of, truth
 from nervure.front.arranging.gathering import gather
 from nervure.front.arranging.views import flatten
 from nervure.front.creation import as_tensor, received
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import floordivide, logical_and, mod
 from nervure.front.pointwise.elementwise import where
 from nervure.front.statistics.reductions import sum as total
@@ -86,6 +87,7 @@ def diagflat(x: TensorLike, offset: int = 0) -> Tensor:
     return diag(flatten(as_tensor(x, "diagflat")), offset)
 
 
+@in_order
 def fill_diagonal(x: TensorLike, number: TensorLike, wrap: bool = False) -> Tensor:
     """Returns x with ``number`` on its diagonal; a tensor of numbers is repeated along it. More than two axes have one
     length.

@@ -27,6 +27,7 @@ from nervure.front.apply import truth
 from nervure.front.argument_parsing import as_integer, position_of
 from nervure.front.argument_parsing import truth as is_true
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.tensor import Tensor, TensorLike, upward
 from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Constant, Full, Leaf, ReadVariable
@@ -177,6 +178,7 @@ def flatnonzero(x: TensorLike) -> Tensor:
     return Tensor(positions_of(_mask(x, "flatnonzero")))
 
 
+@in_order
 def compress(condition: TensorLike, x: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """Returns the slices of x along an axis for which a ``condition`` of one axis holds; of all elements by default.
 
@@ -199,6 +201,7 @@ def compress(condition: TensorLike, x: TensorLike, axis: AxisLike | None = None)
     return Tensor(picked, own.axes.resized(at, picked.shape[at]))
 
 
+@in_order
 def repeat(x: TensorLike, repeats: TensorLike | int | Sequence[int], axis: AxisLike | None = None,
            max_length: DimLike | None = None) -> Tensor:
     """Repeats each slice of x along an axis as often as ``repeats`` says, a number or a count for each slice.

@@ -22,6 +22,7 @@ from nervure.front.arranging.found import nonzero
 from nervure.front.arranging.gathering import as_index, inside, within
 from nervure.front.arranging.views import along_axis
 from nervure.front.creation import as_tensor, read_axes
+from nervure.front.evaluation_order import in_order
 from nervure.front.given_arrays import numpy_array
 from nervure.front.op_functions import add, floordivide, mod, multiply
 from nervure.front.tensor import Tensor, TensorLike
@@ -148,6 +149,7 @@ def fromfunction(function: Callable[..., Any], shape: AxesLike, dtype: DTypeLike
     return function(*[grid[at] for at in range(grid.type.shape[0])])
 
 
+@in_order
 def ix_(*xs: TensorLike) -> tuple[Tensor, ...]:
     """Returns the vectors ``xs`` as an index of all combinations of their entries; a vector of truths stands for
     where it is true.

@@ -23,6 +23,7 @@ from nervure.front.arranging.joining import stack
 from nervure.front.arranging.rearranging import broadcast_arrays
 from nervure.front.arranging.views import broadcast, expand_dims, squeeze
 from nervure.front.creation import as_tensor, received
+from nervure.front.evaluation_order import in_order
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.ops.conversion import converted
@@ -33,6 +34,7 @@ from nervure.types.dtype import bool_, int64
 __all__ = ["choose", "piecewise", "put_along_axis", "select"]
 
 
+@in_order
 def choose(index: TensorLike, choices: Sequence[TensorLike], mode: str = "raise") -> Tensor:
     """Returns, for each entry of ``index``, the element of the choice with that number, at the same place.
 
@@ -59,6 +61,7 @@ def _picked(index: Tensor, choices: Sequence[Tensor]) -> Tensor:
     return squeeze(gather_elements(stack(choices), expand_dims(index, 0), 0), 0)
 
 
+@in_order
 def select(conditions: Sequence[TensorLike], choices: Sequence[TensorLike], default: Operand = 0) -> Tensor:
     """Returns, element by element, the choice of the first of the ``conditions`` that holds, or the ``default``.
 
@@ -77,6 +80,7 @@ def select(conditions: Sequence[TensorLike], choices: Sequence[TensorLike], defa
     return found
 
 
+@in_order
 def piecewise(x: TensorLike, conditions: Sequence[TensorLike], functions: Sequence[Callable[..., Any] | Operand],
               *arguments: object) -> Tensor:
     """Returns x through the function of the last of the ``conditions`` that holds, or through one more for the rest.

@@ -19,6 +19,7 @@ from nervure.front.argument_parsing import integer
 from nervure.front.arranging.filled import iota
 from nervure.front.arranging.views import along_axis, permuted, reshape
 from nervure.front.creation import as_tensor, constant
+from nervure.front.evaluation_order import in_order
 from nervure.front.images.interpolation import sampled
 from nervure.front.images.windows import Window, read_groups, window_settings
 from nervure.front.matrices.contraction import matmul
@@ -33,6 +34,7 @@ from nervure.types.dtype import int64
 __all__ = ["deformable_convolution"]
 
 
+@in_order
 def deformable_convolution(x: TensorLike, f: TensorLike, offsets: TensorLike, mask: TensorLike | None = None,
                            strides: object = 1, dilations: object = 1, padding: object = 0,
                            groups: int = 1) -> Tensor:

@@ -25,6 +25,7 @@ from nervure.front.argument_parsing import integer, members, one_of, positions_o
 from nervure.front.arranging.filled import iota
 from nervure.front.arranging.views import along_axis, expand_dims, permuted, reshape
 from nervure.front.creation import as_tensor, read_axes
+from nervure.front.evaluation_order import in_order
 from nervure.front.images.sampling import cubic_weights
 from nervure.front.op_functions import (
     absolute,
@@ -57,6 +58,7 @@ MODES = ("nearest", "linear", "cubic")
 OUTSIDE = ("zeros", "border", "reflection")
 
 
+@in_order
 def grid_sample(x: TensorLike, grid: TensorLike, mode: str = "linear", padding: str = "zeros",
                 align_corners: bool = False, places: AxesLike | None = None) -> Tensor:
     """Takes the elements of x at the coordinates in the last axis of ``grid``, which go from -1 to 1 along each axis of

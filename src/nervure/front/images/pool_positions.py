@@ -20,6 +20,7 @@ from nervure.front.arranging.filled import iota, zeros
 from nervure.front.arranging.gathering import as_index, gather_elements
 from nervure.front.arranging.views import broadcast, permuted, reshape
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.images.pooling import pooling_window
 from nervure.front.images.sampling import new_lengths, with_lengths
 from nervure.front.op_functions import add, divide, equal, floordivide, mod, multiply, subtract, trunc
@@ -37,6 +38,7 @@ from nervure.types.shape import inverse_permutation
 __all__ = ["fractional_max_pooling", "max_unpool"]
 
 
+@in_order
 def max_unpool(x: TensorLike, index: TensorLike, lengths: object) -> Tensor:
     """Puts the elements of x at the positions ``index``, among zeros: what ``nv.pooling(..., return_index=True)`` took.
 

@@ -26,6 +26,7 @@ from nervure.front.arranging.found import is_constant, known_array, nonzero
 from nervure.front.arranging.gathering import as_index, gather
 from nervure.front.arranging.views import expand_dims, pad, permuted, reshape
 from nervure.front.creation import as_tensor, constant
+from nervure.front.evaluation_order import in_order
 from nervure.front.images.interpolation import held, sampled
 from nervure.front.loops.loop_functions import fori_loop, scan
 from nervure.front.op_functions import (
@@ -62,6 +63,7 @@ __all__ = ["crop_and_resize", "nms", "roi_align", "roi_pool"]
 # -- what lies in boxes --------------------------------------------------------------------------------------------
 
 
+@in_order
 def crop_and_resize(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Sequence[int], mode: str = "linear",
                     fill: float = 0.0) -> Tensor:
     """Cuts boxes out of images x, (N, C, places), and resizes each to ``lengths``: (boxes, C, lengths).
@@ -94,6 +96,7 @@ def crop_and_resize(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths:
     return plan.result(where(expand_dims(is_inside, is_inside.ndim), found, outside))
 
 
+@in_order
 def roi_align(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Sequence[int], scale: float = 1.0,
               samples: int = 2, aligned: bool = True) -> Tensor:
     """Averages images x, (N, C, H, W), over the parts of boxes, a grid of ``lengths`` for each: (boxes, C, lengths).
@@ -145,6 +148,7 @@ def roi_align(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Seque
     return plan.result(convert(means, found.dtype))
 
 
+@in_order
 def roi_pool(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Sequence[int],
              scale: float = 1.0) -> Tensor:
     """Takes the largest elements of images x, (N, C, H, W), in the parts of boxes: (boxes, C, lengths).
@@ -260,6 +264,7 @@ def _column(x: Tensor, count: int) -> Tensor:
 # -- boxes that overlap --------------------------------------------------------------------------------------------
 
 
+@in_order
 def nms(boxes: TensorLike, scores: TensorLike, overlap: float = 0.5, most: int | None = None,
         least: float | None = None, classes: TensorLike | None = None) -> Tensor:
     """Returns the positions of the ``boxes`` that stay, by descending ``scores``: of two that overlap, the better one.

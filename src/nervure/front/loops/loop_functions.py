@@ -22,6 +22,7 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKi
 from nervure.front import argument_parsing, pytrees
 from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.loops.bodies import TracedBody, after_assignments, iteration_seed, read_of, tensors_of_leaves
 from nervure.front.loops.choices import cond
 from nervure.front.promotion import promote, weak_type
@@ -84,6 +85,7 @@ def map(f: Callable[..., Nested], xs: Nested, axis: AxisLike = 0, checkpoint: in
     return _scanned("map", lambda carry, x: (carry, f(x)), (), xs, axis=axis, checkpoint=checkpoint)[1]
 
 
+@in_order
 def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], init_val: Nested,
               checkpoint: int | None = None) -> Nested:
     """Returns the value after ``value = body_fun(i, value)`` for i from ``lower`` up to, but not, ``upper``.

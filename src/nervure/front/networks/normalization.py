@@ -22,6 +22,7 @@ from nervure.front.alignment import reordered
 from nervure.front.apply import common_dtype, is_weak
 from nervure.front.argument_parsing import either, integer, positions_of, real, truth
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.images.pooling import pooling
 from nervure.front.op_functions import add, divide, multiply, negative, rsqrt, square, subtract
 from nervure.front.pointwise.elementwise import convert, power, safelog
@@ -60,6 +61,7 @@ def log_softmax(x: Operand, normalization_axes: AxesLike | None = None, *, axis:
     return _normalized("log_softmax", ops.LogSoftmax, x, normalization_axes, axis)
 
 
+@in_order
 def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes: AxesLike | None = None) -> Tensor:
     """``-sum(t * log(y))`` over all axes but ``out_axes`` (absent: N and REC), in nats, or in bits with ``usebits``.
 
@@ -87,6 +89,7 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
     return convert(_in_unit(sum_over(loss, out_axes=list(kept)), usebits, "cross_entropy_multi"), dtype)
 
 
+@in_order
 def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes: AxesLike | None = None) -> Tensor:
     """``-sum(t * log(y) + (1 - t) * log(1 - y))`` over all axes but ``out_axes`` (absent: N and REC).
 

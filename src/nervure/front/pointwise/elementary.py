@@ -13,6 +13,7 @@ import math
 
 from nervure.front.apply import operand_tensors
 from nervure.front.creation import as_tensor, expression
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import (
     add,
     bitwise_not,
@@ -165,6 +166,7 @@ def entr(x: Operand) -> Tensor:
 # -- choices and rounding ----------------------------------------------------------------------------------------
 
 
+@in_order
 def fmax(x: Operand, y: Operand) -> Tensor:
     """The larger of x and y; where one is NaN, the other.
 
@@ -175,6 +177,7 @@ def fmax(x: Operand, y: Operand) -> Tensor:
     return where(_is_nan(left), right, where(_is_nan(right), left, maximum(left, right)))
 
 
+@in_order
 def fmin(x: Operand, y: Operand) -> Tensor:
     """The smaller of x and y; where one is NaN, the other.
 
@@ -214,6 +217,7 @@ def fix(x: Operand) -> Tensor:
     return trunc(x)
 
 
+@in_order
 def remainder(x: Operand, y: Operand) -> Tensor:
     """Returns the rest of x divided by y, with the sign of y, as ``x % y``.
 

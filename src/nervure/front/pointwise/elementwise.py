@@ -15,6 +15,7 @@ from nervure.front import alignment
 from nervure.front.apply import common_dtype, is_weak, operate, operate_real, tensors_of_type, truth
 from nervure.front.argument_parsing import integer, real
 from nervure.front.creation import as_tensor, expression
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import divide, floordivide, is_finite, log, mod, multiply
 from nervure.front.promotion import floating
 from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar
@@ -190,6 +191,7 @@ def atan2(y: Operand, x: Operand) -> Tensor:
     return operate_real("atan2", ops.Atan2, y, x)
 
 
+@in_order
 def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
     """x // y and x % y.
 

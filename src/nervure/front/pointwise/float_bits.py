@@ -31,7 +31,7 @@ from nervure.front.op_functions import (
     right_shift,
     subtract,
 )
-from nervure.front.pointwise.elementwise import as_floats, bitcast, clip, convert, where
+from nervure.front.pointwise.elementwise import as_floats, bitcast, clip, convert, stop_gradient, where
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dtype import DType, as_dtype, int32, int64, uint64
@@ -47,8 +47,8 @@ def nextafter(x: Operand, y: Operand) -> Tensor:
     >>> nv.nextafter(np.float32([1, 0]), np.float32([0, -1])).tolist() == [1 - 2**-24, -2**-149]
     True
     """
-    own, other = promoted_pair(x, y, "nextafter")
-    own, other = as_floats(own, "nextafter"), as_floats(other, "nextafter", 2)
+    own, other = [stop_gradient(as_floats(entry, "nextafter", at))
+                  for at, entry in enumerate(promoted_pair(x, y, "nextafter"), 1)]
     word = _word(own.dtype, "nextafter")
     bits = bitcast(own, word)
     # Bits of floats of one sign are in their order; away from 0 is one more.
@@ -63,10 +63,12 @@ def nextafter(x: Operand, y: Operand) -> Tensor:
 def spacing(x: Operand) -> Tensor:
     """Returns the distance from x to the next float further from 0, with the sign of x; NaN for infinities.
 
+    It has no derivative.
+
     >>> nv.spacing(np.float64([1.0, -1.0])).tolist() == [2**-52, -2**-52]
     True
     """
-    own = as_floats(x, "spacing")
+    own = stop_gradient(as_floats(x, "spacing"))
     further = where(less(own, 0), *[constant(end, dtype=own.dtype) for end in (float("-inf"), float("inf"))])
     return where(equal(absolute(own), float("inf")), float("nan"), subtract(nextafter(own, further), own))
 

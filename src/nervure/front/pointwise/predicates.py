@@ -13,6 +13,7 @@ import math
 from nervure.front.apply import is_weak, operand_tensors
 from nervure.front.argument_parsing import truth
 from nervure.front.creation import as_tensor, constant
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import (
     absolute,
     add,
@@ -81,6 +82,7 @@ def isneginf(x: Operand) -> Tensor:
     return equal(_real_number(x, "isneginf"), -math.inf)
 
 
+@in_order
 def isclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether |x - y| <= ``atol`` + ``rtol`` * \\|y\\|, element by element. Equal infinities are close.
 
@@ -100,6 +102,7 @@ def isclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
         equal_nan, "isclose", "equal_nan") else near
 
 
+@in_order
 def allclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether all elements of x are close to those of y, as ``nv.isclose`` says.
 

@@ -21,10 +21,12 @@ from nervure.front.argument_parsing import integer, position_of
 from nervure.front.arranging.found import repeat
 from nervure.front.arranging.indexing import slice_along_axis
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import add, divide, multiply, subtract
 from nervure.front.pointwise.elementary import rint
 from nervure.front.pointwise.elementwise import as_floats, clip, convert
 from nervure.front.tensor import Tensor, TensorLike
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxisLike
 from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, int8
 
@@ -60,6 +62,7 @@ def quantise_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike | N
     return convert(whole, chosen)
 
 
+@in_order
 def dequantise_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike | None = None,
                       axis: AxisLike | None = None, block: int | None = None,
                       dtype: DTypeLike | None = None) -> Tensor:
@@ -130,3 +133,6 @@ def _spread(x: Tensor, parts: TensorLike, axis: AxisLike | None, block: int | No
                             help="the last block may be shorter")
     whole = repeat(Tensor(own.value), size, at)
     return Tensor(slice_along_axis(whole, at, slice(0, length)).value, x._axes)
+
+
+explain_keywords(globals(), __all__)

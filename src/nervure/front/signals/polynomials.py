@@ -16,6 +16,7 @@ from nervure.front.arranging.filled import arange, zeros, zeros_like
 from nervure.front.arranging.joining import MOST_PARTS, concatenate
 from nervure.front.arranging.views import reshape, reverse
 from nervure.front.creation import as_tensor, expression
+from nervure.front.evaluation_order import in_order
 from nervure.front.images.convolution import convolution
 from nervure.front.op_functions import add, divide, multiply, subtract
 from nervure.front.pointwise.complex_parts import conj
@@ -96,6 +97,7 @@ def _ordered(x: Tensor, v: Tensor, mode: str, name: str) -> tuple[Tensor, Tensor
 # -- coefficients ------------------------------------------------------------------------------------------------
 
 
+@in_order
 def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     """Returns the values at x of the polynomial with the coefficients ``p``, by Horner's scheme.
 
@@ -133,6 +135,7 @@ def polysub(p: TensorLike, q: TensorLike) -> Tensor:
     return subtract(*_aligned(p, q, "polysub"))
 
 
+@in_order
 def polymul(p: TensorLike, q: TensorLike) -> Tensor:
     """Returns the coefficients of the product of the polynomials ``p`` and ``q``: zeros in front stay.
 

@@ -15,6 +15,7 @@ from nervure.front.alignment import aligned
 from nervure.front.apply import common_dtype, promoted_pair, special, tensors_of_type
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.loops.loop_functions import while_loop
 from nervure.front.op_functions import (
     absolute,
@@ -121,6 +122,7 @@ def signbit(x: Operand) -> Tensor:
     return less(bitcast(wide, int64 if wide.dtype is float64 else int32), 0)
 
 
+@in_order
 def copysign(x: Operand, y: Operand) -> Tensor:
     """The magnitude of x with the sign of y.
 
@@ -132,6 +134,7 @@ def copysign(x: Operand, y: Operand) -> Tensor:
     return where(signbit(right), negative(size), size)
 
 
+@in_order
 def fmod(x: Operand, y: Operand) -> Tensor:
     """The rest of x divided by y with the sign of x, exact for floats; integers by 0 give 0.
 

@@ -25,6 +25,7 @@ from nervure.front.arranging.gathering import as_index, from_front, gather, scat
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import along_axis, axes_with_order, flatten, renamed, reshape
 from nervure.front.creation import as_tensor, constant
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import divide, equal, is_finite, is_nan, logical_and, maximum, minimum, mod, multiply
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.promotion import floating, promote
@@ -44,6 +45,7 @@ __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histo
 # -- counts ------------------------------------------------------------------------------------------------------
 
 
+@in_order
 def bincount(x: TensorLike, weights: TensorLike | None = None, minlength: int = 0,
              length: DimLike | None = None) -> Tensor:
     """Returns how often each number from 0 on occurs among the integers x, or the sums of their ``weights``.
@@ -81,6 +83,7 @@ def _known_length(row: Tensor, minlength: int) -> int:
     return max(int(numbers.max(initial=-1)) + 1, integer(minlength, "bincount", "minlength"))
 
 
+@in_order
 def histogram(x: TensorLike, bins: int | TensorLike = 10, range: Sequence[float] | None = None,
               weights: TensorLike | None = None, density: bool = False) -> tuple[Tensor, Tensor]:
     """Returns how many elements of x lie in each of the ``bins``, or the sums of their ``weights``; and their edges.
@@ -99,6 +102,7 @@ def histogram(x: TensorLike, bins: int | TensorLike = 10, range: Sequence[float]
     return counted([_plain(own)], [edges], is_even, given, truth(density, "histogram", "density")), edges
 
 
+@in_order
 def histogram2d(x: TensorLike, y: TensorLike, bins: int | Sequence[int | TensorLike] = 10,
                 range: Sequence[Sequence[float]] | None = None, density: bool = False,
                 weights: TensorLike | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -220,6 +224,7 @@ def _scale(low: Tensor, high: Tensor) -> Tensor:
     return where(is_finite(high - low), 1.0, convert(0.5, low.dtype))
 
 
+@in_order
 def histogram_bin_edges(x: TensorLike, bins: int | TensorLike = 10, range: Sequence[float] | None = None) -> Tensor:
     """Returns the edges of ``bins`` for x: of a number of bins as wide as each other, or the edges that are given.
 

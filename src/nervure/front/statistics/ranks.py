@@ -21,6 +21,7 @@ from nervure.front.arranging.gathering import gather_elements
 from nervure.front.arranging.rearranging import flip
 from nervure.front.arranging.views import flatten, permuted, renamed, reshape
 from nervure.front.creation import as_tensor
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import equal, is_nan, logical_or, maximum, minimum
 from nervure.front.pointwise.elementwise import convert, logical_not, where
 from nervure.front.promotion import floating, promote
@@ -157,6 +158,7 @@ def _places_by_sorting(rows: Value, wanted: Value, is_right: bool) -> Value:
     return ops.Slice(whole, [*[(0, each, 1) for each in rows.shape[:-1]], (start, wanted.shape[-1], 1)]).output
 
 
+@in_order
 def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     """Returns the number of the interval between ``bins``, which ascend, in which each element of x lies.
 

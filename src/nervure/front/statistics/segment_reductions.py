@@ -17,6 +17,7 @@ from nervure.front.arranging.gathering import as_index, from_front, gather
 from nervure.front.arranging.views import expand_dims
 from nervure.front.creation import as_tensor
 from nervure.front.custom import custom_vjp
+from nervure.front.evaluation_order import in_order
 from nervure.front.matrices.contraction import einsum
 from nervure.front.op_functions import divide, equal, logical_and, maximum
 from nervure.front.pointwise.elementwise import as_floats, convert, where
@@ -32,6 +33,7 @@ from nervure.types.dtype import int64
 __all__ = ["ragged_dot", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"]
 
 
+@in_order
 def segment_sum(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisLike = 0) -> Tensor:
     """Returns the sums of the slices of x along an axis that have one number in ``segments``, for ``count`` numbers.
 
@@ -44,6 +46,7 @@ def segment_sum(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisL
     return _reduced(as_tensor(x, "segment_sum"), segments, count, axis, "add", 0, "segment_sum")
 
 
+@in_order
 def segment_prod(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisLike = 0) -> Tensor:
     """Returns the products of the slices of x along an axis that have one number in ``segments``; 1 for none.
 
@@ -76,6 +79,7 @@ def _of_others(gradient: Tensor, x: Tensor, segments: TensorLike, count: DimLike
     return own * where(logical_and(is_zero, equal(counted, 1)), spread, others)
 
 
+@in_order
 def segment_max(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisLike = 0) -> Tensor:
     """Returns the largest of the slices of x along an axis that have one number in ``segments``.
 
@@ -88,6 +92,7 @@ def segment_max(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisL
     return _reduced(own, segments, count, axis, "maximum", own.dtype.extremes[0], "segment_max")
 
 
+@in_order
 def segment_min(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisLike = 0) -> Tensor:
     """Returns the smallest of the slices of x along an axis that have one number in ``segments``.
 
@@ -110,6 +115,7 @@ def _ordered(x: TensorLike, name: str) -> Tensor:
     return own
 
 
+@in_order
 def segment_mean(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisLike = 0) -> Tensor:
     """Returns the means of the slices of x along an axis that have one number in ``segments``; 0 for none.
 
@@ -144,6 +150,7 @@ def _reduced(x: Tensor, segments: TensorLike, count: DimLike, axis: AxisLike, mo
     return Tensor(written, x.axes.resized(at, count))
 
 
+@in_order
 def ragged_dot(x: TensorLike, y: TensorLike, sizes: TensorLike) -> Tensor:
     """Multiplies groups of rows of x, (m, k), with a matrix each, of ``y``, (groups, k, n); ``sizes`` counts the rows.
 

@@ -15,6 +15,7 @@ from nervure.front.apply import operand_tensors
 from nervure.front.arranging.found import unique
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import flatten
+from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import is_nan, logical_and
 from nervure.front.pointwise.elementwise import logical_not
 from nervure.front.promotion import promote
@@ -62,6 +63,7 @@ def setdiff1d(x: TensorLike, y: TensorLike) -> Tensor:
     return values[logical_not(_is_among(values, other))]
 
 
+@in_order
 def setxor1d(x: TensorLike, y: TensorLike) -> Tensor:
     """Returns the different elements of x or ``y`` that are not elements of both, in ascending order.
 
