@@ -225,6 +225,9 @@ def test_matrices_without_elements():
         assert found.rank.item() == known[2] == 0
         np.testing.assert_array_equal(nv.linalg.orth(a).numpy(), scipy.linalg.orth(a))
         assert nv.linalg.null_space(a).shape == (shape[1], shape[1])
+        p, l, u = [part.numpy() for part in nv.linalg.lu(a)]
+        np.testing.assert_array_equal(p @ l @ u, a)
+        assert [part.numpy().shape for part in nv.linalg.lu_factor(a)] == [shape, (0,)]
     assert nv.linalg.vector_norm(np.zeros(0), np.inf).item() == 0
 
 

@@ -86,6 +86,7 @@ def test_entropies_and_gamma_functions():
     """A433: with derivatives that are finite where the functions are."""
     x, y = PAIRS
     np.testing.assert_allclose(nv.rel_entr(x, y).numpy(), scipy.special.rel_entr(x, y), rtol=1e-12)
+    assert nv.rel_entr(*[nv.constant(each, dtype=nv.bfloat16) for each in (x, y)]).dtype is nv.bfloat16
     a, b = np.abs(RNG.standard_normal((2, 200))) * 5 + 0.1
     np.testing.assert_allclose(nv.betaln(a, b).numpy(), scipy.special.betaln(a, b), rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(nv.multigammaln(a + 2, 4).numpy(), scipy.special.multigammaln(a + 2, 4), rtol=1e-12,

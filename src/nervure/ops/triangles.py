@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from nervure.ir.function import Function
 from nervure.ir.kinds import Composite, require_admitted
-from nervure.ir.leaves import Parameter
+from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Gradient, Gradients, Operand, Value
 from nervure.ops.arithmetic import Absolute, Imaginary, Real
 from nervure.ops.comparison import Equal, Greater, GreaterEqual, LogicalAnd, NotEqual
@@ -70,6 +70,8 @@ class Lu(Composite):
         a, = operands
         columns, rank = a.shape[-1], a.rank
         order = Iota(a.shape[:-1], rank - 2, int64)
+        if columns == 0:  # no column has a pivot
+            return a, Full(0, int64, (*a.shape[:-2], columns)), order
         number, left, rows = Parameter(int64, ()), Parameter.of(a.type), Parameter(int64, a.shape[:-1])
         step = _Step.of(left.output, number.output)
         body = Function([step.eliminated(), step.exchanged(rows.output), step.pivot], [left, rows, number],

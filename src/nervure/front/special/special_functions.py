@@ -76,7 +76,7 @@ def rel_entr(x: Operand, y: Operand) -> Tensor:
     is_inside, is_nothing = greater(left, 0.0) & greater(right, 0.0), equal(left, 0.0) & ~less(right, 0.0)
     safe, other = where(is_inside, left, 1.0), where(is_inside, right, 1.0)
     is_nan = not_equal(left, left) | not_equal(right, right)
-    found = where(is_inside, multiply(safe, log(divide(safe, other))), where(is_nothing, 0.0, math.inf))
+    found = where(is_nothing, 0.0, where(is_inside, multiply(safe, log(divide(safe, other))), math.inf))
     return where(is_nan, math.nan, found)
 
 
