@@ -48,8 +48,7 @@ def in_order(function: Callable[Given, Result]) -> Callable[Given, Result]:
 
 
 def behind_effects(given: Iterable[object], result: Result) -> Result:
-    """Returns a result, a tensor or a nest of them, that takes place behind the tensors that were ``given``, one after
-    the other, if one of them has effects.
+    """Makes a result, a tensor or a nest of them, take place behind the tensors ``given``, if one of these has effects.
     """
     tensors = list(tensors_in(given))
     if not have_effects(tensors):
@@ -76,15 +75,13 @@ def have_effects(given: Iterable[object]) -> bool:
     return any([tensor._value.op.holds_effects for tensor in tensors_in(given) if tensor._value is not None])
 
 
-def tensors_in(given: Iterable[object]) -> Iterator[Tensor]:
-    """Yields the tensors among arguments, and those in lists, tuples and dicts among them."""
+def tensors_in(given: Iterable[object], depth: int = 0) -> Iterator[Tensor]:
+    """Yields the tensors among arguments, and those in lists, tuples and dicts among them, down to a ``depth``."""
     for entry in given:
         if isinstance(entry, Tensor):
             yield entry
-        elif isinstance(entry, (list, tuple)):
-            yield from tensors_in(entry)
-        elif isinstance(entry, dict):
-            yield from tensors_in(entry.values())
+        elif isinstance(entry, (list, tuple, dict)) and depth < pytrees.DEEPEST:
+            yield from tensors_in(entry.values() if isinstance(entry, dict) else entry, depth + 1)
 
 
 def check_sides(op: str, place: object, other: object) -> None:
