@@ -21,8 +21,8 @@ import numpy as np
 
 from nervure import transformers
 from nervure.computation import Computation
-from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean, shown
-from nervure.front.argument_parsing import one_of, truth
+from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind, did_you_mean, shown
+from nervure.front.argument_parsing import as_integer, one_of, truth
 from nervure.ir.function import Function
 from nervure.ir.names import Names
 from nervure.ir.variable import Variable
@@ -32,6 +32,8 @@ from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.memory_estimate import numbers
 
 if TYPE_CHECKING:
+    import jax.export
+
     from nervure.transformers.xla.jax_program import XlaProgram
 
 VARIABLES = ("constants", "arguments")
@@ -50,8 +52,8 @@ def export_stablehlo(computation: Computation[Any], path: str | os.PathLike[str]
     A symbol stays open, for lengths of at least 1, unless it has a number in ``sizes``. A stored program raises no
     errors: if the computation checks indices or has guards, say that it may go ``unchecked``; an index out of range is
     the nearest one in range then. The file replaces one of that name once it is complete. NotSupported without JAX, for
-    what the transformer xla does not run, and where lengths have to fit each other or the program depends on numbers
-    of symbols.
+    what the transformer xla does not run, for arguments and results of 2 bits, and where lengths have to fit each
+    other or the program depends on numbers of symbols.
 
     >>> import jax.export
     >>> w = nv.variable((2,), 1.0).named("w")
@@ -84,16 +86,8 @@ def export_stablehlo(computation: Computation[Any], path: str | os.PathLike[str]
                                   got="a computation with guards, or indices that are data", expected="unchecked=True",
                                   help="unchecked=True leaves out its checks; the caller has to make them")
         values = computation.transformer.snapshot(function.variables)
-        try:
-            content = _serialized(executable.function, program, bindings, values if variables == "constants" else None)
-        except ImportError:
-            raise NotSupported("jax.export writes files by flatbuffers, which is not installed", op="export_stablehlo",
-                               got="no module flatbuffers", expected="flatbuffers",
-                               help='pip install "nervure[xla]"') from None
-        except Exception as error:
-            if len(known) == len(bindings):
-                raise
-            raise _needs_numbers(bindings, known, str(error).split("\n")[0]) from None
+        kept = values if variables == "constants" else None
+        content = _serialized(executable.function, program, bindings, known, kept)
     write_atomically(place, [content])
 
 
@@ -103,15 +97,18 @@ def _known(function: Function, sizes: object) -> dict[str, int]:
     if not isinstance(sizes, Mapping):
         raise WrongKind("sizes are numbers of symbols", op="export_stablehlo", operand="sizes", got=shown(sizes),
                         expected="a mapping of names to numbers", help='as in sizes={"n": 8}')
+    known = {}
     for name, number in sizes.items():
         if name not in symbols:
             raise InvalidArgument(f"there is no symbol {name}", op="export_stablehlo", operand="sizes", got=shown(name),
                                   expected=", ".join(symbols) or "no symbols",
                                   help=did_you_mean(str(name), symbols, "leave it out"))
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        length = as_integer(number)
+        if length is None or not 0 <= length < 2**63:
             raise InvalidArgument("a length is a number", op="export_stablehlo", operand=name, got=shown(number),
-                                  expected="an integer of at least 0", help='as in sizes={"n": 8}')
-    return dict(sizes)
+                                  expected="an integer from 0 to 2**63 - 1", help='as in sizes={"n": 8}')
+        known[name] = length
+    return known
 
 
 def _bindings(function: Function, known: Mapping[str, int]) -> Bindings:
@@ -121,11 +118,23 @@ def _bindings(function: Function, known: Mapping[str, int]) -> Bindings:
     missing = sorted({str(symbol) for symbol in function.symbols if not str(symbol).startswith("?")} - known.keys())
     if not missing:
         shapes = [(op.value.type.dtype.numpy, numbers(op.value.type.shape, known)) for op in function.parameters]
-        return Binder(function).bind([np.broadcast_to(np.zeros((), dtype), shape) for dtype, shape in shapes])[1]
-    if function.assumptions or not all([name.isidentifier() for name in missing]):
-        raise _needs_numbers(missing, known, "; ".join(map(str, function.assumptions)) or f"the name {missing[0]}")
-    scope = jax.export.SymbolicScope()
-    return {**known, **{name: jax.export.symbolic_shape(name, scope=scope)[0] for name in missing}}
+        try:
+            arrays = [np.broadcast_to(np.zeros((), dtype), shape) for dtype, shape in shapes]
+        except ValueError:
+            raise InvalidArgument("no memory has arrays of these lengths", op="export_stablehlo", operand="sizes",
+                                  got=", ".join([f"{name} = {number}" for name, number in known.items()]),
+                                  expected="fewer than 2**63 bytes", help="give smaller numbers") from None
+        return Binder(function).bind(arrays)[1]
+    if function.assumptions:
+        raise _needs_numbers(missing, known, "; ".join(map(str, function.assumptions)))
+    scope, names = jax.export.SymbolicScope(), Names()
+    words = {name: names.unique(f"{name}_length" if name in _WORDS else name)
+             for name in sorted(missing, key=lambda name: name in _WORDS)}
+    return {**known, **{name: jax.export.symbolic_shape(words[name], scope=scope)[0] for name in missing}}
+
+
+_WORDS = ("max", "min", "mod", "floordiv", "_")
+"""The names that mean something else in JAX's text of a shape."""
 
 
 def _needs_numbers(names: Iterable[str], known: Mapping[str, int], reason: str) -> NotSupported:
@@ -136,9 +145,36 @@ def _needs_numbers(names: Iterable[str], known: Mapping[str, int], reason: str) 
                         help=f"as in sizes={{{', '.join([f'{name!r}: 8' for name in missing])}}}")
 
 
-def _serialized(function: Function, program: XlaProgram, bindings: Bindings,
+def _serialized(function: Function, program: XlaProgram, bindings: Bindings, known: Mapping[str, int],
                 values: Mapping[Variable, np.ndarray] | None) -> bytes:
-    """Returns a program as ``jax.export`` writes it; without ``values`` variables are arguments."""
+    """Returns a program as ``jax.export`` writes it; without ``values`` variables are arguments. NotSupported where it
+    does not, or has to know more numbers than those that are ``known``.
+    """
+    with forks.importing():
+        import jax
+    try:
+        exported = _exported(function, program, bindings, values)
+    except NervureError:
+        raise
+    except (jax.errors.InconclusiveDimensionOperation, NotImplementedError, TypeError, ValueError) as error:
+        if len(known) == len(bindings):
+            raise
+        raise _needs_numbers(bindings, known, str(error).split("\n")[0]) from None
+    try:
+        return bytes(exported.serialize())
+    except ImportError:
+        raise NotSupported("jax.export writes files by flatbuffers, which is not installed", op="export_stablehlo",
+                           got="no module flatbuffers", expected="flatbuffers",
+                           help='pip install "nervure[xla]"') from None
+    except KeyError as error:  # it has a table of element types
+        raise NotSupported("jax.export cannot store arguments and results of this element type", op="export_stablehlo",
+                           got=str(error.args[0]), expected="another element type, such as int8",
+                           help="convert inside: constants and values between may have any type") from None
+
+
+def _exported(function: Function, program: XlaProgram, bindings: Bindings,
+              values: Mapping[Variable, np.ndarray] | None) -> jax.export.Exported:
+    """Returns a program with JAX's own arguments and results; without ``values`` variables are arguments."""
     with forks.importing():
         import jax
         import jax.export
@@ -152,18 +188,17 @@ def _serialized(function: Function, program: XlaProgram, bindings: Bindings,
 
     def closed(*arguments: Any) -> Any:
         assert values is not None
-        return tuple(program.traced(arguments, [jax.numpy.asarray(values[variable]) for variable in program.read],
-                                    [])[0])
+        return tuple(program.unchecked(arguments, [jax.numpy.asarray(values[variable]) for variable in program.read],
+                                       [])[0])
 
     def opened(states: Mapping[str, Any], *arguments: Any) -> Any:
         read, replaced = [[states[names[variable]] for variable in listed]
                           for listed in (program.read, program.replaced)]
-        results, fresh, _ = program.traced(arguments, read, replaced)
+        results, fresh = program.unchecked(arguments, read, replaced)
         return tuple(results), dict(zip([names[variable] for variable in program.replaced], fresh, strict=True))
     run: Callable[..., Any] = opened if values is None else closed
     with jax.enable_x64(True):
-        exported = jax.export.export(jax.jit(run))(*([kept] if values is None else []), *shapes)
-        return bytes(exported.serialize())
+        return jax.export.export(jax.jit(run))(*([kept] if values is None else []), *shapes)
 
 
 def _names(variables: list[Variable]) -> dict[Variable, str]:

@@ -83,7 +83,7 @@ def test_lengths_stay_open(name, tmp_path):
 
 def test_a_symbol_may_have_a_number(model, tmp_path):
     """X13"""
-    nv.export_stablehlo(model, tmp_path / "model", sizes={"n": 2})
+    nv.export_stablehlo(model, tmp_path / "model", sizes={"n": np.int64(2)})
     program = read(tmp_path / "model")
     assert program.in_avals[0].shape == (2, 6) and program.call(np.ones((2, 6), np.float32))[0].shape == (2, 3)
 
@@ -136,6 +136,64 @@ def test_checks_are_left_out_where_that_is_said(tmp_path):
     assert [program.call(np.float32([1, 2, 3]), np.int32(at))[0] for at in (0, 2, -1, 5)] == [1, 3, 3, 3]
 
 
+@pytest.mark.parametrize("kind", [nv.int64, nv.uint64, nv.int8, nv.uint8])
+@pytest.mark.parametrize("length", [4, nv.dim("n", min=1)], ids=str)
+def test_an_unchecked_index_is_the_nearest_one_in_range(length, kind, tmp_path):
+    """X13: where it reads and where it writes; what a variable becomes is kept."""
+    x, w, at = nv.placeholder((length,)), nv.variable((4,), 1.0).named("w"), nv.placeholder((3,), dtype=kind)
+    step = nv.computation([nv.gather(x, at, 0), nv.deriv(nv.sum(nv.gather(x, at, 0) ** 2), x), x.at[at].set(7.0),
+                           nv.assign(w, w + nv.deriv(nv.sum(nv.gather(w, at, 0)), w))], x, at)
+    nv.export_stablehlo(step, tmp_path / "step", variables="arguments", unchecked=True)
+    program, given = read(tmp_path / "step"), np.float32([1, 2, 3, 4])
+    places = [(1, 4, 100)] + ([(0, -1, -100)] if kind.is_signed else [])
+    places += [(0, 1, 2**63 + 5)] if kind is nv.uint64 else []
+    for named in places:
+        near = [min(max(place, -4), 3) % 4 for place in named]
+        (rows, gradient, changed), state = program.call({"w": np.ones(4, np.float32)}, given, np.array(named, kind))
+        counts = np.bincount(near, minlength=4)
+        assert rows.tolist() == given[near].tolist() and gradient.tolist() == (2 * given * counts).tolist()
+        assert changed.tolist() == np.where(counts > 0, np.float32(7), given).tolist()
+        assert state["w"].tolist() == (1 + counts).tolist()
+
+
+def test_unchecked_loops_and_branches_go_on(tmp_path):
+    """X13: a failed guard or an index out of range ends no loop, and branches without a result give some."""
+    x = nv.placeholder((3,))
+    first = nv.constant(0, dtype=nv.int64), nv.constant(0.0)
+    found = nv.while_loop(lambda s: s[0] < 6, lambda s: (s[0] + 1, s[1] + nv.gather(x, s[0], 0)), first)
+    summed = nv.scan(lambda c, at: (c + nv.gather(x, at, 0), c), nv.constant(0.0), nv.arange(6, dtype=nv.int64))[0]
+    chosen = nv.cond(x[0] > 0, lambda: nv.gather(x, nv.sum(x).astype(nv.int32), 0), lambda: x[1])
+    nv.export_stablehlo(nv.computation([*found, summed, chosen], x), tmp_path / "file", unchecked=True)
+    results = read(tmp_path / "file").call(np.float32([1, 2, 3]))
+    assert [float(result) for result in results] == [6, 15, 15, 3]
+
+
+def test_any_name_of_a_symbol_serves(tmp_path):
+    """X13: also words of JAX, which the file calls otherwise."""
+    names = ("max", "min", "mod", "floordiv", "_", "max_length", "n")
+    places = [nv.placeholder((nv.dim(name),)) for name in names]
+    nv.export_stablehlo(nv.computation([place[::-1] for place in places], *places), tmp_path / "file")
+    program = read(tmp_path / "file")
+    given = [np.arange(length, dtype=np.float32) for length in range(2, 9)]
+    for found, array in zip(program.call(*given), given, strict=True):
+        np.testing.assert_array_equal(found, array[::-1])
+    assert [str(entry.shape[0]) for entry in program.in_avals][-2:] == ["max_length", "n"]
+
+
+@pytest.mark.parametrize("length", [3, nv.dim("n")], ids=str)
+@pytest.mark.parametrize("kind", [nv.int2, nv.uint2], ids=str)
+def test_types_that_a_file_cannot_hold_are_named(kind, length, tmp_path):
+    """X13: as arguments and results; inside they serve."""
+    x, y = nv.placeholder((length,), dtype=kind), nv.placeholder((length,), dtype=nv.int32)
+    for computation in (nv.computation(nv.convert(x, nv.int32), x), nv.computation(nv.convert(y, kind), y)):
+        with pytest.raises(nv.NotSupported, match="cannot store arguments and results of this") as caught:
+            nv.export_stablehlo(computation, tmp_path / "file")
+        assert caught.value.got == kind.name and not (tmp_path / "file").exists()
+    inside = nv.computation(nv.convert(nv.convert(y, kind), nv.int32) + nv.constant(1, dtype=kind).astype(nv.int32), y)
+    nv.export_stablehlo(inside, tmp_path / "file")
+    assert read(tmp_path / "file").call(np.int32([0, 1, 9]))[0].tolist() == [1, 2, kind.maximum + 1]
+
+
 def test_what_cannot_be_exported_is_refused(model, tmp_path):
     """X13"""
     path, x, w = tmp_path / "file", nv.placeholder("N=n"), nv.variable((), 1.0).named("rate")
@@ -151,7 +209,11 @@ def test_what_cannot_be_exported_is_refused(model, tmp_path):
     assert refused(nv.InvalidArgument, "unknown variables", model, path,
                    variables="constant").help == "did you mean constants?"
     assert refused(nv.InvalidArgument, "there is no symbol m", model, path, sizes={"m": 3}).expected == "n"
-    assert refused(nv.InvalidArgument, "a length is a number", model, path, sizes={"n": -1}).operand == "n"
+    for number in (-1, 2.0, True, 2**63):
+        assert refused(nv.InvalidArgument, "a length is a number", model, path, sizes={"n": number}).operand == "n"
+    for number in (2**62, 2**60):
+        assert refused(nv.InvalidArgument, "no memory has arrays of these lengths", model, path,
+                       sizes={"n": number}).got == f"n = {number}"
     assert refused(nv.WrongKind, "sizes are numbers of symbols", model, path, sizes=3).got == "int 3"
     pooled = nv.computation(nv.pooling(nv.reshape(x, (1, 1, -1)), "max", 2), x)
     error = refused(nv.NotSupported, "a file of this computation needs the numbers of some symbols", pooled, path)

@@ -48,8 +48,9 @@ def _refused(trace: CallTrace, function: Function,
     shapes = [(numbers(value.type.shape, trace.bindings), value.type.dtype.numpy) for value in function.results]
 
     def run(status: Status, arguments: Sequence[Array]) -> tuple[Status, list[Array]]:
-        failed = trace.checks.add(status, jnp.ones((1,), jnp.bool_), lambda position, value: error)
-        return failed, [jnp.zeros(shape, dtype) for shape, dtype in shapes]
+        inner = trace.inside(status)
+        inner.check(jnp.ones((1,), jnp.bool_), lambda position, value: error)
+        return inner.status, [jnp.zeros(shape, dtype) for shape, dtype in shapes]
     return run
 
 

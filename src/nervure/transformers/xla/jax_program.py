@@ -70,14 +70,26 @@ class XlaProgram:
         fail. After a failure the values of variables are the old ones.
         """
         trace = CallTrace(self._bindings, self.checks, self._precision, self.placement)
+        results, fresh = self._values(trace, arguments, read, replaced)
+        if not self.may_fail:
+            return results, fresh, ()
+        holds = trace.status[0] == 0
+        return results, [jnp.where(holds, new, old) for new, old in zip(fresh, replaced, strict=True)], trace.status
+
+    def unchecked(self, arguments: Sequence[Array], read: Sequence[Array],
+                  replaced: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+        """Returns the results for ``arguments`` and the new values of variables, without any checks; an index out of
+        range is the nearest one in range.
+        """
+        trace = CallTrace(self._bindings, None, self._precision, self.placement)
+        return self._values(trace, arguments, read, replaced)
+
+    def _values(self, trace: CallTrace, arguments: Sequence[Array], read: Sequence[Array],
+                replaced: Sequence[Array]) -> tuple[list[Array], list[Array]]:
         states = {**dict(zip(self.read, read, strict=True)), **dict(zip(self.replaced, replaced, strict=True))}
         values = _apart(traced(trace, self._function, arguments, states), [*arguments, *read, *replaced])
         count = len(self._function.results)
-        fresh = values[count:]
-        if self.may_fail:
-            holds = trace.status[0] == 0
-            fresh = [jnp.where(holds, new, old) for new, old in zip(fresh, replaced, strict=True)]
-        return values[:count], fresh, trace.status if self.may_fail else ()
+        return values[:count], values[count:]
 
 
 def _apart(values: Sequence[Array], given: Sequence[Array]) -> list[Array]:

@@ -80,11 +80,12 @@ class Domain:
         """Returns the places that an index operand names, negative ones counted from the end once."""
         named = wide(self.read(self.operands[element.operand], Access(element.coordinates)))
         bound, = numbers((element.bound,), self.trace.bindings)
-        is_signed = as_dtype(named.dtype).is_signed
-        places = named.astype(jnp.int64)
-        bad = places >= bound if is_signed else named.astype(jnp.uint64) >= np.uint64(bound)
-        bad |= (places < (-bound if element.from_end else 0)) & is_signed
+        reached = named if as_dtype(named.dtype).is_signed else jnp.minimum(named.astype(jnp.uint64), 2**63 - 1)
+        places, low = reached.astype(jnp.int64), -bound if element.from_end else 0
+        bad = (places < low) | (places >= bound)
         self.trace.check(bad, functools.partial(self._out_of_range, element, bound, bad.shape, named.dtype), named)
+        if self.trace.checks is None:
+            places = jnp.clip(places, low, larger(bound - 1, 0))
         return jnp.where(places < 0, places + bound, places)
 
     def _out_of_range(self, element: Element, bound: int, extents: Sequence[int], dtype: DType, position: int,
