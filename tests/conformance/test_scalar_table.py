@@ -15,7 +15,7 @@ from nervure.ir.kinds import Structure, Structured, identity_access
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import index
-from nervure.types.dtype import DType, all_dtypes, as_dtype, float32, float64, int8, int32, int64, uint8
+from nervure.types.dtype import DType, all_dtypes, as_dtype, float8_e8m0fnu, float32, float64, int8, int32, int64, uint8
 from tests.conformance import values
 from tests.conformance.meaning import converted, meaning, nearest, wrapped
 from tests.conformance.running import PROVIDERS, run
@@ -103,7 +103,7 @@ def test_what_a_function_means_in_low_precision(dtype, provider):
 def test_convert(target, provider):
     """O33, O34, O35, O36: conversions between all pairs of types saturate, and round once."""
     for source in all_dtypes:
-        if "float8_e8m0fnu" in (source.name, target.name) and source is not target:
+        if target is float8_e8m0fnu and source is not target:
             continue  # it has no zero and no sign; see the test below
         array = interesting(source, target)
         got = computed(provider, nv.ops.Convert, array, dtype=target)

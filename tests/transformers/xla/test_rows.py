@@ -137,3 +137,14 @@ def test_a_matrix_that_serves_a_whole_batch_has_a_softmax(xla, interpreter):
     weights = nv.Tensor(nv.ops.Softmax(product.output, (2,)))
     np.testing.assert_allclose(nv.computation(weights, keys, queries, transformer=xla)(*given), theirs, rtol=1e-4,
                                atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [2, nv.dim("n")], ids=str)
+def test_powers_of_two_are_scales(xla, cpu, interpreter, length):
+    """O12, X1: float8_e8m0fnu, which has no sign, is converted as other floats are."""
+    x, scale = nv.placeholder((length,), dtype=nv.int8), nv.placeholder((length,), dtype="float8_e8m0fnu")
+    y = nv.convert(x, nv.float32) * nv.convert(scale, nv.float32)
+    given = np.int8([1, 2]), np.float32([2, 4]).astype(scale.dtype.numpy)
+    for transformer in (xla, cpu, interpreter):
+        found = nv.computation([y, nv.convert(y, scale.dtype)], x, scale, transformer=transformer)(*given)
+        assert [part.astype(np.float32).tolist() for part in found] == [[2, 8], [2, 8]]

@@ -29,7 +29,7 @@ def wide(x: Array) -> Array:
     if not dtype.is_low_precision:
         return wide_integer(x)
     made = x.astype(jnp.float32)
-    if dtype.bits == 8 and not format_of(dtype).signed_zero:  # their NaN is a negative one, and XLA makes it positive
+    if dtype.bits == 8 and dtype.is_signed and not format_of(dtype).signed_zero:  # XLA makes their NaN positive
         made = jnp.where(jnp.isnan(made), np.float32(-np.nan), made)
     return made
 
