@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,43 @@ def test_names_find_their_axes():
     assert str(nv.quantise_linear(x, np.float32([1, 2, 3]), axis="C").axes) == "(N: 2, C: 3)"
 
 
+@pytest.mark.parametrize("axis", ["C", 1, -1])
+@pytest.mark.parametrize("order", [("N", "C"), ("C", "N")], ids=" ".join)
+def test_names_find_their_axes_with_blocks(order, axis, transformer):
+    """The order of a scale's axes says nothing, and a call brings the length that has no blocks."""
+    lengths = {"N": "N=n", "C": "C=2"}
+    parts = [nv.placeholder(", ".join([lengths[name] for name in order]), kind) for kind in (nv.float32, nv.int8)]
+    x = nv.placeholder("N=n, C=4")
+    y = nv.quantise_linear(x, *parts, axis=axis, block=2)
+    program = transformer.computation([y, nv.dequantise_linear(y, *parts, axis=axis, block=2)], x, *parts)
+    for length in (1, 2):
+        given = np.float32([[1, 2, 3, 4], [5, 6, 7, 8]])[:length]
+        scale, point = np.float32([[1, 3], [2, 4]])[:length], np.int8([[0, 9], [5, -9]])[:length]
+        found, back = program(given, *[part if order[0] == "N" else part.T for part in (scale, point)])
+        wide = [np.repeat(part, 2, 1) for part in (scale, point)]
+        assert found.tolist() == quantised(given, *wide, "int8").tolist()
+        assert back.tolist() == ((found - wide[1].astype(np.float32)) * wide[0]).tolist()
+
+
+def test_names_say_the_axis():
+    x = nv.constant(np.ones((2, 4), np.float32), axes="N=2, C=4")
+
+    def named(axes, kind=np.float32):
+        return nv.constant(np.ones(nv.make_axes(axes).lengths, kind), axes=axes)
+    assert nv.quantise_linear(x, named("N=2"), axis="N").shape == (2, 4)
+    for function in (nv.quantise_linear, nv.dequantise_linear):
+        for axes in ("K=2, L=2", "N=2, K=2"):
+            with pytest.raises(nv.AxisMismatch, match="scale has an axis that x lacks"):
+                function(x, named(axes), axis="C", block=2)
+        with pytest.raises(nv.AxisMismatch, match="scale has an axis that x lacks"):
+            function(x, named("K=2"))
+        with pytest.raises(nv.AxisMismatch, match="scale goes along other axes than axis= says"):
+            function(x, named("N=2"), axis="C")
+        with pytest.raises(nv.AxisMismatch, match="zero_point goes along other axes than axis= says") as caught:
+            function(x, named("C=4"), named("N=2", np.int8), axis="C")
+        assert (caught.value.op, caught.value.operand) == (function.__name__, "zero_point")
+
+
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"])
 def test_floats_saturate_at_their_largest(dtype):
     chosen = as_dtype(dtype)
@@ -138,6 +177,53 @@ def test_the_derivative_of_a_scale_of_16_bits_has_its_type(transformer):
     loss = nv.sum(nv.dequantise_linear(np.int16([32001, 32003]), scale, np.int16(32000)))
     found = transformer.computation(nv.deriv(loss, scale), scale)(np.float16(0.5))
     assert found.dtype == np.float16 and found == 4
+
+
+@pytest.mark.parametrize(("x", "point", "kind"), [
+    (2**24 + 1, 2**24, "int32"), (-2**31, -2**31 + 3, "int32"), (2**32 - 1, 2**32 - 4, "uint32"),
+    (2**40 + 1, 2**40, "int64"), (2**40 + 5, 2**40, "uint64")])
+def test_zero_points_of_wide_integers_keep_their_bits(x, point, kind, transformer):
+    """Both ways, for lengths that a call brings, and with a derivative of the scale's type."""
+    place, scale, zero = nv.placeholder((nv.dim("n"),), kind), nv.placeholder(()), nv.placeholder((), kind)
+    y = nv.dequantise_linear(place, scale, zero)
+    back = nv.quantise_linear(y, scale, zero)
+    program = transformer.computation([y, back, nv.deriv(nv.sum(y), scale)], place, scale, zero)
+    for length in (1, 3):
+        given = np.full(length, x, kind)
+        found, again, slope = program(given, np.float32(0.5), np.array(point, kind))
+        assert found.tolist() == [(x - point) * 0.5] * length and found.dtype == np.float32
+        assert again.tolist() == given.tolist() and again.dtype == kind
+        assert slope == (x - point) * length and slope.dtype == np.float32
+
+
+def test_zero_points_of_python_are_exact():
+    """A number or a list of them has no type of its own, and a float that is whole is an integer."""
+    for point in (2**24, float(2**24), [2**24], [float(2**24)]):
+        axis = 0 if isinstance(point, list) else None
+        assert nv.quantise_linear(np.float32([3]), 1.0, point, dtype="int32", axis=axis).tolist() == [2**24 + 3]
+        assert nv.dequantise_linear(np.int32([2**24 + 1]), 1.0, point, axis=axis).tolist() == [1.0]
+    assert nv.quantise_linear([1.0, 2.0], 1.0, [-1, 200], axis=0).dtype is nv.int8
+    shifted = nv.jit(lambda x, point: nv.quantise_linear(x, 1.0, point))
+    assert [shifted(np.float32([1, 2]), point).tolist() for point in (3, 4)] == [[4, 5], [5, 6]]
+
+
+@pytest.mark.parametrize("point", [
+    0.5, [0.5, 1.0], 1j, True, math.nan, 2**70, np.float32(2), np.ones(2, np.float32), nv.zeros((), "float8_e5m2")],
+    ids=str)
+def test_zero_points_are_integers(point):
+    for function in (nv.quantise_linear, nv.dequantise_linear):
+        with pytest.raises(nv.DtypeMismatch, match="a zero point is an integer") as caught:
+            function(np.ones(2, np.float32), 1.0, point, axis=0)
+        assert (caught.value.op, caught.value.operand) == (function.__name__, "zero_point")
+
+
+def test_complex_numbers_are_not_quantised():
+    for function in (nv.quantise_linear, nv.dequantise_linear):
+        for operand, given in (("x", (np.complex64([1j]), 1.0)), ("scale", ([1.0], 1j)),
+                               ("scale", ([1.0], np.complex64(2)))):
+            with pytest.raises(nv.DtypeMismatch, match="complex numbers are not quantised") as caught:
+                function(*given)
+            assert (caught.value.op, caught.value.operand) == (function.__name__, operand)
 
 
 @pytest.mark.parametrize(("call", "error", "message"), [
