@@ -89,6 +89,28 @@ def test_the_gradient_of_weights_is_subtracted_where_they_lie(loops):
         np.testing.assert_allclose(loops.get(w), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("length", [3, "f"])
+def test_products_over_a_length_that_the_call_brings_are_subtracted_in_place(loops, length):
+    """All lengths of the update are numbers; how long it takes is known when the call arrives nevertheless."""
+    x, w = nv.placeholder((length if length == 3 else nv.dim(length),)), nv.variable((3, 3), 2.0)
+    v = nv.variable((3,), 1.0)
+    step = loops.computation(nv.assign(v, v - nv.matmul(x, w)), x)
+    assert places(step) == [1]
+    for turn in range(1, 3):
+        step(np.ones(3, np.float32))
+        assert loops.get(v).tolist() == [1.0 - 6 * turn] * 3
+
+
+@pytest.mark.parametrize("length", [3, "f"])
+def test_layers_for_inputs_whose_features_are_a_symbol_are_trained(cpu, length):
+    x, layer = nv.placeholder((1, length if length == 3 else nv.dim(length))), nv.nn.LinearLayer(3, 2)
+    loss = nv.mean(nv.square(layer(x)), out_axes=())
+    step = cpu.computation([loss, nv.optim.SGD(0.1)(loss)], x)
+    assert "Contract" in nv.explain(step).details()
+    first, second = [step(np.ones((1, 3), np.float32))[0].item() for _ in range(2)]
+    np.testing.assert_allclose(second / first, (1 - 4 * 0.1)**2, rtol=1e-4)
+
+
 def test_a_product_that_reads_the_old_value_elsewhere_gets_memory_of_its_own(loops):
     w = nv.variable((4, 4), np.arange(16.0).reshape(4, 4))
     step = loops.computation([nv.assign(w, w - nv.matmul(w, w))])

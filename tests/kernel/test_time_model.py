@@ -6,7 +6,7 @@ import pytest
 
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.schedule import vectorise_kernel
-from nervure.kernel.time_model import duration_of, nanoseconds
+from nervure.kernel.time_model import duration_of, has_open_sizes, nanoseconds
 from nervure.support.machine import GENERIC
 from nervure.types.dim import dim
 
@@ -63,6 +63,13 @@ def test_sizes_in_numbers_have_one_time():
     kernel = parse_kernel(COPY.replace("  symbol N\n", "").replace("N", "5000"))
     duration = duration_of(kernel, 5000, GENERIC)
     assert duration.known == ((0, round(nanoseconds(kernel, {}, GENERIC))),)
+    assert not has_open_sizes(kernel, 5000)
+
+
+def test_sizes_are_open_where_points_or_buffers_have_symbols():
+    text = COPY.replace("for i < N", "for i < 8").replace("y: f32[N]", "y: f32[8]")
+    closed, read = [parse_kernel(text.replace(*each)) for each in (("[N]", "[8]"), ("symbol N", "symbol N:8.."))]
+    assert has_open_sizes(closed, dim("N")) and has_open_sizes(read, 8)
 
 
 def test_bounds_of_symbols_hold_where_times_are_found():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from nervure.ir.function import Function
 from nervure.kernel.ir import Contract, Fold, For, Load, Reduce, Statement, Store, walk
-from nervure.kernel.time_model import duration_of
+from nervure.kernel.time_model import duration_of, has_open_sizes
 from nervure.memory.storage import UNSTOPPED, Storage, StorageKind
 from nervure.support.machine import Machine
 
@@ -182,8 +182,8 @@ def _may_be_short(step: KernelStep, machine: Machine) -> bool:
     """Whether a kernel takes no longer than an interrupt of the call may be delayed. If that depends on the sizes of a
     call, the call decides.
     """
-    points = step.lowered.points
-    return not isinstance(points, int) or duration_of(step.lowered.kernel, points, machine).nanoseconds({}) <= UNSTOPPED
+    kernel, points = step.lowered.kernel, step.lowered.points
+    return has_open_sizes(kernel, points) or duration_of(kernel, points, machine).nanoseconds({}) <= UNSTOPPED
 
 
 def _bodies(body: Sequence[Statement]) -> Iterator[Sequence[Statement]]:

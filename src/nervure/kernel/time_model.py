@@ -41,9 +41,8 @@ def duration_of(kernel: Kernel, points: DimLike, machine: Machine) -> Duration:
     stand for; between them it follows the elements of all buffers and the ``points`` that its innermost statements run
     for.
     """
-    size = sum([buffer.size for buffer in kernel.buffers if buffer.is_given], points)
-    written = [size, *[x for entry in walk(kernel.body) for x in entry.dims]]
-    most = _longest(written)
+    size = _size(kernel, points)
+    most = _longest(_written(kernel, size))
     if not most:
         return Duration(0, ((0, _whole(kernel, {}, machine)),))
     known: dict[int, int] = {}
@@ -51,6 +50,21 @@ def duration_of(kernel: Kernel, points: DimLike, machine: Machine) -> Duration:
         bindings = {name: min(max(length, low), high) for name, (low, high) in most.items()}
         known.setdefault(evaluate(size, bindings), _whole(kernel, bindings, machine))
     return Duration(size, tuple(sorted(known.items())))
+
+
+def has_open_sizes(kernel: Kernel, points: DimLike) -> bool:
+    """Whether the time of a kernel depends on sizes that a call brings: of its ``points``, its buffers or its loops."""
+    return bool(_longest(_written(kernel, _size(kernel, points))))
+
+
+def _size(kernel: Kernel, points: DimLike) -> DimLike:
+    """Returns the number that the time of a kernel follows."""
+    return sum([buffer.size for buffer in kernel.buffers if buffer.is_given], points)
+
+
+def _written(kernel: Kernel, size: DimLike) -> list[DimLike]:
+    """Returns the dimensions that a kernel's time depends on."""
+    return [size, *[x for entry in walk(kernel.body) for x in entry.dims]]
 
 
 def _longest(written: Iterable[DimLike]) -> dict[str, tuple[int, int]]:
