@@ -77,6 +77,65 @@ def test_modes_are_those_of_before():
     assert np.array_equal(own.predict(INPUTS), own.predict(INPUTS))
 
 
+class Beside:
+    """Modules that functions call: none of them is in the module that is trained."""
+
+    def __init__(self):
+        self.norm, self.drop = nn.BatchNorm(3), nn.Dropout(0.5)
+        self.both = nn.Sequential(nn.LinearLayer(3, 3), self.norm, self.drop)
+
+    def __call__(self, x):
+        return self.both(x)
+
+
+class Method(nn.Module):
+    """A module with a method beside ``forward``, which asks for the mode before anything is called."""
+
+    def __post_init__(self):
+        self.norm, self.drop = nn.BatchNorm(3), nn.Dropout(0.5)
+
+    def encode(self, x):
+        x = nv.dropout(x, 0.5) if self.training else x
+        return self.drop(self.norm(x))
+
+
+def lambda_of(own):
+    return lambda x: own.drop(own.norm(x))
+
+
+@pytest.mark.parametrize("made", [
+    lambda own, _: own, lambda own, _: own.__call__, lambda own, _: lambda_of(own), lambda _, other: other.encode,
+    lambda own, _: nn.Sequential(nn.LinearLayer(3, 3), lambda_of(own))],
+    ids=["object", "method", "lambda", "module's method", "sequence"])
+def test_modules_that_functions_call_are_in_evaluation_too(made):
+    """T310: they learn and draw in steps alone, and are in training afterwards."""
+    own, other = Beside(), Method()
+    x = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)
+    trained = plain(made(own, other), rate=0.0)
+
+    def means():
+        return own.norm.running_mean.tolist() + other.norm.running_mean.tolist()
+    assert trained.evaluate((x, x)) == trained.evaluate((x, x))
+    assert trained.predict(x).tolist() == trained.predict(x).tolist() and means() == [0.0] * 6
+    assert all([entry.training for entry in (own.norm, own.drop, own.both, other, other.norm, other.drop)])
+    trained.fit((x, x), 1, shows=False)
+    learnt = means()
+    trained.evaluate((x, x))
+    assert any(learnt) and means() == learnt
+
+
+def test_what_a_loss_calls_is_in_evaluation_as_well():
+    """T310: a step leaves the mode of such a module alone, as its user may have chosen evaluation for it."""
+    teacher, student = nn.BatchNorm(3), nn.LinearLayer(3, 3)
+    x = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)
+    own = nv.Trainer(student, nv.optim.SGD(0.1), lambda outputs, targets: squared(outputs, teacher(targets)))
+    own.evaluate((x, x))
+    assert not any(teacher.running_mean.tolist())
+    frozen = nv.Trainer(student, nv.optim.SGD(0.1), lambda outputs, targets: squared(outputs, teacher.eval()(targets)))
+    frozen.fit((x, x), 1, shows=False)
+    assert not any(teacher.running_mean.tolist()) and not teacher.training
+
+
 def test_means_are_over_examples():
     """T311: not over batches, of which the last one is smaller."""
     own = nv.Trainer(lambda x: x, lambda loss: nv.doall([]), lambda x, y: nv.mean(x, out_axes=()),

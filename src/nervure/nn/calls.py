@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -35,6 +35,7 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.calls: list[ModuleCall] | None = None
         self.callers: list[ModuleCall] = []
+        self.begins: Callable[[object], None] | None = None
 
 
 _state = _State()
@@ -51,11 +52,28 @@ def noting() -> Iterator[list[ModuleCall]]:
 
 
 @contextmanager
+def announcing(begins: Callable[[object], None]) -> Iterator[None]:
+    """Gives ``begins`` each module on this thread before its call computes anything.
+
+    >>> with announcing(print), noted("outer", (), "Outer"):
+    ...     pass
+    outer
+    """
+    before, _state.begins = _state.begins, begins
+    try:
+        yield
+    finally:
+        _state.begins = before
+
+
+@contextmanager
 def noted(module: object, arguments: tuple[object, ...], name: str) -> Iterator[ModuleCall]:
     """Makes a call of a module, by its name in the caller, and records it if ``noting`` is active."""
     call = ModuleCall(module, arguments, name, _state.callers[-1] if _state.callers else None)
     if _state.calls is not None:
         _state.calls.append(call)
+    if _state.begins is not None:
+        _state.begins(module)
     _state.callers.append(call)
     try:
         yield call

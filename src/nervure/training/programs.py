@@ -14,7 +14,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -34,7 +34,9 @@ from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Uncopyable
 from nervure.ir.provenance import fresh_scope
-from nervure.nn.module import Module
+from nervure.nn.calls import announcing
+from nervure.nn.composites import Functional
+from nervure.nn.module import Module, outermost
 from nervure.optim.optimizer import Optimizer
 from nervure.support.lazy import once
 from nervure.training.draws import Draws
@@ -328,11 +330,26 @@ def _scalar(value: object, name: str) -> Tensor:
 
 @contextmanager
 def _switched(module: Module, training: bool) -> Iterator[None]:
-    """Sets the module to training or evaluation; random ops built inside count their streams from 0."""
-    before = {entry: entry.training for entry in module.modules()}
-    module.train(training)
+    """Sets the module to training or evaluation; random ops built inside count their streams from 0. In evaluation the
+    modules that functions call are switched, too.
+    """
+    before: dict[Module, bool] = {}
+
+    def switch(entry: Module) -> None:
+        for inside in entry.modules():
+            before.setdefault(inside, inside.training)
+        entry.train(training)
+
+    def begins(called: object) -> None:
+        owner = getattr(called.function, "__self__", None) if isinstance(called, Functional) else None
+        for part in (called, owner):
+            if isinstance(part, Module) and part not in before:
+                switch(part)
+                switch(outermost(part))
+
+    switch(module)
     try:
-        with fresh_scope():
+        with fresh_scope(), nullcontext() if training else announcing(begins):
             yield
     finally:
         for entry, mode in before.items():
