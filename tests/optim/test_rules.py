@@ -372,6 +372,31 @@ def test_only_real_variables_are_updated(place):
         nv.optim.Adam().updates([nv.variable(())], [])
 
 
+@pytest.mark.parametrize(("given", "help"), [
+    (lambda w: w, "[w]"), (lambda w: nv.variable(()), "[w]"), (lambda w: 5, "[x]"), (lambda w: "w", "[x]"),
+    (lambda w: nv.nn.LinearLayer(2, 1), "m.parameters()"), (lambda w: nv.nn.Sequential(nv.relu), "m.parameters()"),
+    (lambda w: [5], "nv.variable"), (lambda w: [w * 1], "nv.variable"), (lambda w: {"w": w}, "nv.variable")])
+def test_variables_are_given_in_a_list(given, help):
+    """T247: a WrongKind for one alone, for a module, and for entries that are no variables."""
+    w = nv.variable((2,), 1.0)
+    for call in (lambda: nv.optim.SGD(0.1)(nv.sum(w), variables=given(w)),
+                 lambda: nv.optim.SGD(0.1).updates(given(w), [1.0]),
+                 lambda: nv.optim.Groups([(given(w), nv.optim.SGD(0.1))])):
+        with pytest.raises(WrongKind) as caught:
+            call()
+        assert help in caught.value.help
+
+
+def test_variables_that_are_given_are_one_or_more(interpreter):
+    v, w = nv.variable((), 1.0), nv.variable((), 1.0)
+    with pytest.raises(InvalidArgument, match="nothing to update") as caught:
+        nv.optim.SGD(0.5)(v * w, variables=[])
+    assert caught.value.operand == "variables"
+    for given in ([w], (w,), iter([w])):
+        interpreter.computation(nv.optim.SGD(0.5)(v * w, variables=given))()
+    assert interpreter.get(w) == -0.5 and interpreter.get(v) == 1.0
+
+
 @pytest.mark.parametrize(("make", "match"), [
     (lambda: nv.optim.SGD(-1.0), "not negative"), (lambda: nv.optim.SGD(float("nan")), "not negative"),
     (lambda: nv.optim.SGD(float("inf")), "not negative"), (lambda: nv.optim.SGD(0.1, momentum=1.0), "momentum"),
@@ -389,7 +414,9 @@ def test_numbers_that_make_no_sense_are_refused(make, match):
 @pytest.mark.parametrize("make", [
     lambda: nv.optim.SGD("0.1"), lambda: nv.optim.SGD(0.1, nesterov="yes"), lambda: nv.optim.Adam(beta1=[0.9]),
     lambda: nv.optim.Adam(epsilon=None), lambda: nv.optim.Lion(1j), lambda: nv.optim.Muon(iterations=2.5),
-    lambda: nv.optim.AdamW(nv.zeros("F=3"))])
+    lambda: nv.optim.AdamW(nv.zeros("F=3")), lambda: nv.optim.SGD(nv.constant(1j)),
+    lambda: nv.optim.SGD(nv.variable((), 0.1, nv.complex64)), lambda: nv.optim.Adam(beta1=nv.constant(0.5j)),
+    lambda: nv.optim.Clipped(nv.optim.SGD(), norm=nv.constant(1j))])
 def test_what_is_no_number_is_refused(make):
     """T246: a WrongKind."""
     with pytest.raises(WrongKind) as caught:

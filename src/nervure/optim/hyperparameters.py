@@ -69,11 +69,15 @@ def optional(value: object, op: str, operand: str, accepted: Bounds = NOT_NEGATI
 
 
 def _scalar(value: object, op: str, operand: str) -> Tensor:
-    """Returns a tensor without axes; an error if a loss, or a list of variables, is given in place of a number."""
+    """Returns a real tensor without axes; WrongKind if a loss, or a list of variables, is given in place of a number.
+    """
     is_loss = isinstance(value, Tensor) and (
         value.ndim > 0 or (variables_below(value) and not isinstance(value, AssignableTensorOp)))
+    name = operand.replace("_", " ")
+    if isinstance(value, Tensor) and value.dtype.is_complex:
+        raise WrongKind(f"the {name} is real", op=op, operand=operand, got=str(value.type), expected="a real number",
+                        help="nv.real(x) is the real part of x")
     if not isinstance(value, Tensor) or is_loss:
-        name = operand.replace("_", " ")
         raise WrongKind(f"the {name} is a number or a scalar tensor", op=op, operand=operand, got=shown(value),
                         expected="a number", help=f"an optimiser is called with the loss: nv.optim.{op}(rate)(loss)")
     return value

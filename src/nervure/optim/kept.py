@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeGuard
+from typing import TypeGuard, cast
 from weakref import WeakKeyDictionary
 
 from nervure.errors import WrongKind, shown
+from nervure.front.argument_parsing import members
 from nervure.front.creation import AssignableTensorOp, handle_of, persistent_tensor
 from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
@@ -52,6 +53,19 @@ def variable_of(parameter: object) -> Variable:
         raise WrongKind("only a real variable is updated", op="update", operand="parameter", got=repr(parameter),
                         expected="a float element type", help="as in dtype=nv.float32")
     return variable
+
+
+def variables_in(given: object, op: str, operand: str) -> list[AssignableTensorOp]:
+    """Returns the variables of a list; WrongKind for all else, such as a module, or one variable without a list."""
+    is_one = isinstance(given, Tensor)
+    if is_one or callable(getattr(given, "parameters", None)):
+        raise WrongKind(f"{operand} is a list", op=op, operand=operand, got=shown(given),
+                        expected="a list of variables",
+                        help="write [w] for one alone" if is_one else "write m.parameters() for a module m")
+    places = members(given, op, operand, "a list of variables")
+    for place in places:
+        variable_of(place)
+    return cast("list[AssignableTensorOp]", places)
 
 
 def is_kept(value: object) -> TypeGuard[AssignableTensorOp]:

@@ -30,7 +30,7 @@ from nervure.front.record import record_of
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.traced_numbers import is_number
 from nervure.ir.identity import Uncopyable
-from nervure.optim.kept import Slots, variable_of
+from nervure.optim.kept import Slots, variables_in
 from nervure.support.elsewhere import unknown_method
 from nervure.types.dtype import DType, float32, float64
 
@@ -94,7 +94,7 @@ class Optimizer(Uncopyable, ABC):
         (None, 0.0, 1.5)
         """
         op = type(self).__name__
-        places = members(parameters, op, "parameters", "a list of variables")
+        places = variables_in(parameters, op, "parameters")
         given = members(gradients, op, "gradients", "a list of tensors")
         if len(given) != len(places):
             raise InvalidArgument("each parameter needs a gradient", op=op, operand="gradients",
@@ -112,7 +112,11 @@ class Optimizer(Uncopyable, ABC):
         if not isinstance(loss, Tensor):
             raise WrongKind("the loss is a tensor", op=op, operand="loss", got=shown(loss), expected="a scalar tensor",
                             help=f"nv.optim.{op}(rate)(loss, variables=w.variables()) says which variables it updates")
-        chosen = variables_below(loss) if variables is None else list(variables)
+        chosen = variables_below(loss) if variables is None else variables_in(variables, op, "variables")
+        if not chosen and variables is not None:
+            raise InvalidArgument("there is nothing to update", op=op, operand="variables", got=shown(variables),
+                                  expected="one variable or more",
+                                  help="without variables= all trainable variables below the loss are updated")
         if not chosen:
             raise InvalidArgument("the loss depends on no variable", op=op, got=repr(loss),
                                   help="nv.variable makes one", expected="variables below the loss")
@@ -132,12 +136,8 @@ def working_type(dtype: DType) -> DType:
     return float64 if dtype.part is float64 else float32
 
 
-def _step(parameter: object, gradient: object, op: str) -> GradientStep:
-    """Returns a parameter with its gradient on its axes, in floats; WrongKind for anything but a variable and real
-    numbers.
-    """
-    variable_of(parameter)
-    assert isinstance(parameter, AssignableTensorOp)
+def _step(parameter: AssignableTensorOp, gradient: object, op: str) -> GradientStep:
+    """Returns a parameter with its gradient on its axes, in floats; WrongKind for anything but real numbers."""
     own = as_tensor(gradient, op, 2, parameter.dtype if is_number(gradient) else None)
     if own.dtype.is_complex:
         raise WrongKind("the gradient of a real variable is real", op=op, operand="gradient", got=str(own.type),

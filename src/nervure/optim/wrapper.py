@@ -21,7 +21,7 @@ from nervure.front.pointwise.elementwise import bitcast, convert, where
 from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
 from nervure.optim.hyperparameters import DECAY, number
-from nervure.optim.kept import Kept, Slots, kept_of, slot_like, variable_of
+from nervure.optim.kept import Kept, Slots, kept_of, slot_like, variable_of, variables_in
 from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type
 from nervure.optim.rule import Rule
 from nervure.support.elsewhere import explains_keywords
@@ -121,11 +121,11 @@ class Groups(Optimizer):
         return f"Groups([{shown_groups}], rest={self.rest!r})"
 
 
-def _pair(entry: object) -> tuple[list[object], Optimizer]:
+def _pair(entry: object) -> tuple[list[AssignableTensorOp], Optimizer]:
     if not isinstance(entry, (tuple, list)) or len(entry) != 2:
         raise WrongKind("a group is a pair", op="Groups", operand="groups", got=shown(entry),
                         expected="(parameters, optimiser)", help="nv.optim.Groups([(biases, nv.optim.SGD(0.1))])")
-    return members(entry[0], "Groups", "groups", "a list of parameters"), checked_optimizer(entry[1], "Groups")
+    return variables_in(entry[0], "Groups", "parameters"), checked_optimizer(entry[1], "Groups")
 
 
 class Accumulated(Wrapper):
