@@ -28,6 +28,34 @@ def test_what_has_a_length_and_gives_batches_is_data():
     assert [[array.tolist() for array in batch] for batch in data.epoch(5, start=2)] == [[[2], [3]]]
 
 
+class Foreign:
+    """An array of another library, which gives its rows in a loop."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+    def __len__(self):
+        return len(self.array)
+
+    def __iter__(self):
+        return map(Foreign, self.array)
+
+
+def of_torch(array):
+    return pytest.importorskip("torch", reason="PyTorch is not installed").tensor(array)
+
+
+@pytest.mark.parametrize("made", [np.array, nv.constant, Foreign, of_torch])
+def test_one_array_is_data_whose_rows_are_examples(made):
+    """T319: it is of NumPy, a tensor, or of any other library."""
+    data = as_source(made(np.arange(15.0).reshape(5, 3)), "fit", size=2, shuffled=False)
+    assert data.length == 3 and data.repeats
+    assert [[array.shape for array in batch] for batch in data.epoch(0)] == [[(2, 3)], [(2, 3)], [(1, 3)]]
+
+
 class Squares:
     """A source of one's own, without a length or a kind."""
 

@@ -29,7 +29,6 @@ from nervure.data.batches import Batches
 from nervure.data.nested import Batch, arrays_of, has_arrays, read_batch
 from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front.argument_parsing import members
-from nervure.front.tensor import Tensor
 from nervure.ir.identity import Uncopyable
 
 
@@ -179,8 +178,8 @@ def as_source(value: object, op: str, steps: int | None = None, known: Source | 
     """
     if isinstance(known, Stream) and known.iterator is value and known.steps == steps:
         return known
-    if isinstance(value, (np.ndarray, Tensor, tuple, list, Mapping)) and not _is_list_of_batches(value):
-        arrays = [value] if isinstance(value, (np.ndarray, Tensor, Mapping)) else members(value, op, "data")
+    if (isinstance(value, (tuple, list)) or has_arrays(value)) and not _is_list_of_batches(value):
+        arrays = members(value, op, "data") if isinstance(value, (tuple, list)) else [value]
         value = Batches(*arrays, size=size, seed=seed, shuffled=shuffled)
     length = len(value) if isinstance(value, Sized) else None
     if isinstance(value, Data) and not isinstance(value, type):
