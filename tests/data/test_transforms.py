@@ -130,6 +130,16 @@ def test_holes_are_rectangles_of_the_right_area():
     assert 60 < (applied(t.Erase(0.5), given) == 0).any(axis=(1, 2, 3)).sum() < 140
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.bool_, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("transform", [t.Scaled(), t.Normalise(0.5, 0.25), t.Resize(2), t.ResizedCrop(2)], ids=range(4))
+def test_what_gives_float32_does_so_for_all_types(transform, dtype):
+    given = np.ones((2, 3, 8, 8), dtype)
+    found = applied(transform, given)
+    assert found.dtype == np.float32 and applied(transform, given[:0]).dtype == np.float32
+    expected = 2.0 if isinstance(transform, t.Normalise) else 1.0
+    assert np.allclose(found, expected / 255 if dtype == np.uint8 and isinstance(transform, t.Scaled) else expected)
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
 def test_a_hole_has_a_value_of_the_type_of_the_pictures(dtype):
     given = np.ones((2, 1, 8, 8), dtype)

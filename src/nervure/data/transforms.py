@@ -142,11 +142,11 @@ class Resize(Transform):
 
     def apply(self, pictures: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Maps ``pictures`` to larger or smaller ones."""
-        return resized(_floats(pictures), *self.size)
+        return resized(_as_float32(pictures), *self.size)
 
 
 class ResizedCrop(Transform):
-    """A random part, resized to ``size``: from a share of the area and with a ratio W/H from these ranges.
+    """A random part, resized to ``size``, as float32: from a share of the area and with a ratio W/H from these ranges.
 
     >>> ResizedCrop(4)((np.ones((2, 3, 8, 8)),), np.random.default_rng(0))[0].shape
     (2, 3, 4, 4)
@@ -166,9 +166,9 @@ class ResizedCrop(Transform):
         widths = np.clip(np.round(np.sqrt(areas * ratios)), 1, width).astype(np.int64)
         tops, lefts = [np.floor(generator.random(count) * (most - own + 1)).astype(np.int64)
                        for most, own in ((height, heights), (width, widths))]
-        parts = [resized(_floats(picture[None, :, top:top + high, left:left + wide]), *self.size) for
+        parts = [resized(_as_float32(picture[None, :, top:top + high, left:left + wide]), *self.size) for
                  picture, top, left, high, wide in zip(pictures, tops, lefts, heights, widths, strict=True)]
-        return np.concatenate(parts) if parts else resized(_floats(pictures), *self.size)
+        return np.concatenate(parts) if parts else resized(_as_float32(pictures), *self.size)
 
 
 class Affine(Transform):
@@ -229,11 +229,12 @@ class Scaled(Transform):
 
     def apply(self, pictures: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Maps ``pictures`` to float32."""
-        return _floats(pictures) / np.float32(255) if pictures.dtype == np.uint8 else _floats(pictures)
+        found = _as_float32(pictures)
+        return found / np.float32(255) if pictures.dtype == np.uint8 else found
 
 
 class Normalise(Transform):
-    """(x - ``mean``) / ``deviation``, numbers or one for each channel.
+    """(x - ``mean``) / ``deviation``, numbers or one for each channel, as float32.
 
     >>> Normalise(0.5, 0.25)((np.array([[[0.0, 1.0]]]),), np.random.default_rng(0))[0].tolist()
     [[[-2.0, 2.0]]]
@@ -252,7 +253,7 @@ class Normalise(Transform):
             raise ShapeMismatch("there is a number for each channel", op="Normalise", operand="mean",
                                 got=f"{channels.pop()} numbers", expected=f"{pictures.shape[1]}, or one",
                                 help="pictures are (N, C, H, W)")
-        return (_floats(pictures) - self.mean) / self.deviation
+        return (_as_float32(pictures) - self.mean) / self.deviation
 
 
 class ColourJitter(Transform):
@@ -397,7 +398,11 @@ class CutMix(Mixup):
 
 
 def _floats(pictures: np.ndarray) -> np.ndarray:
-    return pictures if pictures.dtype.kind == "f" else pictures.astype(np.float32)
+    return pictures if pictures.dtype.kind == "f" else _as_float32(pictures)
+
+
+def _as_float32(pictures: np.ndarray) -> np.ndarray:
+    return pictures.astype(np.float32, copy=False)
 
 
 def _grey(pictures: np.ndarray) -> np.ndarray:
