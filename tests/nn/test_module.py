@@ -137,6 +137,28 @@ def test_a_place_knows_where_it_sits():
     assert [path for path, _ in layer.named_parameters()] == ["weights"]
 
 
+def change(model):
+    model.first = nv.variable((), 2.0)
+
+
+@pytest.mark.parametrize("release", [lambda model: setattr(model, "first", None), lambda model: delattr(model, "first"),
+                                     change, lambda model: setattr(model, "first", model.first)])
+@pytest.mark.parametrize("second", [lambda place: place, lambda place: [nv.relu, place], lambda place: {"x": place}])
+def test_a_place_in_two_fields_sits_in_the_other_one_when_a_field_changes(release, second):
+    """T202: as long as it is in any; files know it by the name that the module has for it."""
+    class Twice(nn.Module):
+        def __post_init__(self):
+            self.first = self.place = nv.variable((), 1.0)
+            self.second, self.place = second(self.place), None
+    model = Twice()
+    place = model.first
+    release(model)
+    assert record_of(place).owner is model
+    assert list(nv.make_state_dict([place]).table) == [f"param:{name}" for name in model.state_names().values()]
+    model.first = model.second = None
+    assert record_of(place).owner is None and record_of(place).slot is None
+
+
 def test_what_is_appended_later_is_found():
     """T202: and gets its owner when it is."""
     model = Listed()

@@ -112,8 +112,9 @@ class Module:
 
     def __setattr__(self, name: str, value: object) -> None:
         fields.check(type(self), name, value)
-        self._release(name)
+        before = vars(self).get(name)
         object.__setattr__(self, name, value)
+        self._release(name, before)
         for _, slot, found in _members(name, value):
             if isinstance(found, AssignableTensorOp):
                 _adopt(self, slot, found)
@@ -121,16 +122,22 @@ class Module:
                 _nest(self, found)
 
     def __delattr__(self, name: str) -> None:
-        self._release(name)
+        before = vars(self).get(name)
         object.__delattr__(self, name)
+        self._release(name, before)
 
-    def _release(self, name: str) -> None:
-        """Releases the places of a field that gets another value."""
-        for _, _, found in _members(name, vars(self).get(name)):
+    def _release(self, name: str, before: object) -> None:
+        """Releases the places that a field had before; one that another field has, too, belongs there from now on."""
+        released = set[object]()
+        for _, _, found in _members(name, before):
             if isinstance(found, AssignableTensorOp) and found.variable is not None:
                 record = record_of(found)
                 if record.owner is self:
                     record.owner = record.slot = None
+                    released.add(found.variable)
+        for _, slot, found in _entries(self) if released else ():
+            if isinstance(found, AssignableTensorOp) and found.variable in released:
+                _adopt(self, slot, found)
 
     def __deepcopy__(self: Own, memo: dict[int, object]) -> Own:
         """Returns a module of the same form, whose parameters and buffers are new variables with the same values."""
