@@ -56,7 +56,7 @@ def variable_of(parameter: object) -> Variable:
 
 
 def variables_in(given: object, op: str, operand: str) -> list[AssignableTensorOp]:
-    """Returns the variables of a list; WrongKind for all else, such as a module, or one variable without a list."""
+    """Returns the variables of the list ``given``; WrongKind for all else, such as a module, or one variable alone."""
     is_one = isinstance(given, Tensor)
     if is_one or callable(getattr(given, "parameters", None)):
         raise WrongKind(f"{operand} is a list", op=op, operand=operand, got=shown(given),
