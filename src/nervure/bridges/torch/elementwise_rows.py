@@ -348,10 +348,19 @@ def convert_element_type(result: Type, x: Value, dtype: object) -> Value:
     return converted(x, result.dtype)
 
 
-@row("clone.default", "alias.default", "detach.default", "lift_fresh_copy.default", "alias_copy.default",
-     "detach_copy.default")
+@row("clone.default", "alias.default", "lift_fresh_copy.default", "alias_copy.default")
 def clone(result: Type, x: Value, *others: object) -> Value:
     return x
+
+
+@row("detach.default", "detach_copy.default")
+def detached(result: Type, x: Value) -> Value:
+    return ops.StopGradient(x).output
+
+
+@row("nervure.straight_through.default")
+def straight_through(result: Type, x: Value, y: Value) -> Value:
+    return ops.StraightThrough(x, y).output
 
 
 @row("copy.default")

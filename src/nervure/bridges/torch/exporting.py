@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_map, tree_map_only, tree_unflatten
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import refusal
+from nervure.bridges.torch.gradient_stops import with_stops
 from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedModule, Result
 from nervure.bridges.torch.kept_whole import KeptWhole
 from nervure.bridges.torch.length_conditions import conditions_of
@@ -109,7 +110,7 @@ def _with_two(x: torch.Tensor) -> torch.Tensor:
 def _read(program: ExportedProgram) -> ExportedProgram:
     """Returns a program in the ops of the table, without checks of element types, which hold for any Function."""
     try:
-        found = program.run_decompositions(decompositions())
+        found = with_stops(program).run_decompositions(decompositions())
     except Exception as error:  # decompositions raise any
         raise NotSupported("an op of this model cannot be written in those of the table", op="from_torch",
                            got=f"{type(error).__name__}: {' '.join(str(error).splitlines()[:1])}",
