@@ -42,6 +42,26 @@ def test_a_part_is_told_symbols_that_no_shape_of_its_tensors_tells(made, functio
     assert len(made) == 1
 
 
+def chosen(x, w, mask):
+    rows, columns = torch.where(mask)
+    return x[rows] @ w * x[rows, columns, None]
+
+
+@pytest.mark.parametrize("function", [
+    chosen, lambda x, w, mask: (x.exp()[torch.nonzero(mask)[:, 0]].t() * 2) @ x[mask.any(1)] @ w,
+    lambda x, w, mask: torch.zeros(mask.sum().item(), 3).t() + x.sum(0)[:, None] @ w[:1, :1]])
+@pytest.mark.parametrize("is_differentiated", [False, True])
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True)
+def test_lengths_that_depend_on_data_are_left_to_pytorch(function, is_differentiated):
+    """Where one graph has them, as PyTorch's switches say."""
+    x, w = [torch.randn(*shape, requires_grad=is_differentiated) for shape in ((5, 3), (3, 3))]
+    mask = torch.eye(5, 3) > 0
+    found, expected = [run(x, w, mask) for run in (torch.compile(function, backend=backend), function)]
+    assert_alike(found, expected, scale=10)
+    if is_differentiated:
+        assert_alike(*[torch.autograd.grad(each.sum(), [x, w]) for each in (found, expected)], scale=10)
+
+
 @pytest.mark.parametrize("function", [
     lambda x, y: (x * 2 + 1, y * 3 + 1), lambda x, y: ((torch.ones(3, device="meta") + x.shape[0]).exp(), y.exp() + 1),
     lambda x, y: (torch.rand(x.shape, device="meta") * 2, y - 1), lambda x, y: ((x * x).sin(), y),

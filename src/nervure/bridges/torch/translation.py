@@ -157,8 +157,11 @@ def memory_order(tensor: torch.Tensor) -> tuple[int, ...] | None:
 
 
 def _hint(size: int | torch.SymInt) -> int:
-    """Returns a length or a stride as it was when the graph was traced."""
-    return size if isinstance(size, int) else size.node.hint
+    """Returns a length or a stride as it was when the graph was traced; Unsupported if data decide it."""
+    hint = size if isinstance(size, int) else size.node.hint
+    if hint is None:
+        raise Unsupported(f"the length {size}, which depends on data")
+    return hint
 
 
 def _read_input(node: Node, values: dict[Node, Foreign], parameters: list[Parameter], layouts: bool,
