@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import nervure as nv  # noqa: E402
+from nervure import transformers  # noqa: E402
 from nervure.bridges.torch import backend  # noqa: E402
 from tests.bridges.torch.comparing import assert_alike  # noqa: E402
 
@@ -84,3 +86,44 @@ def test_pivots_stay_with_pytorch():
     a = matrix().detach()
     got = torch.compile(lambda a: torch.linalg.lu_factor(a * 2), backend=backend)(a)
     assert_alike(list(got), list(torch.linalg.lu_factor(a * 2)), scale=10)
+
+
+class Solving(torch.nn.Module):
+    """It returns what a function makes of the input and of a weight."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.weight, self.function = torch.nn.Parameter(matrix().detach()), function
+
+    def forward(self, x):
+        return self.function(self.weight, x)
+
+
+FACTORISING = {
+    "solve": lambda a, x: torch.linalg.solve(a, x.T).T, "inv": lambda a, x: x @ torch.linalg.inv(a) @ torch.inverse(a),
+    "cholesky": lambda a, x: x @ torch.linalg.cholesky(a), "several": lambda a, x: (
+        torch.linalg.inv(a) @ torch.linalg.solve(a, torch.linalg.cholesky(a)), torch.linalg.cholesky(x.T @ x + a)),
+    "normal": lambda a, x: torch.distributions.MultivariateNormal(a[0], a, validate_args=False).log_prob(x)}
+
+
+@pytest.mark.parametrize("kind", ["cpu", "interpreter"])
+@pytest.mark.parametrize("name", FACTORISING)
+def test_models_with_factorisations_are_imported(name, kind, monkeypatch):
+    """Y9: a matrix for which one fails is an error of the call there, too."""
+    model, x = Solving(FACTORISING[name]), torch.randn(3, 4, dtype=torch.float64)
+    with transformers.make_transformer(kind) as made:
+        monkeypatch.setattr(transformers, "default", lambda: made)
+        own, rows = nv.from_torch(model, [x[:2]], dynamic=True), nv.placeholder((nv.dim("n"), 4), nv.float64)
+        found = own(rows)
+        found = found if isinstance(found, tuple) else (found,)
+        loss = sum([nv.sum(y * y, out_axes=()) for y in found])
+        *values, gradient = nv.computation([*found, nv.deriv(loss, own.place_at("weight"))], rows)(x.numpy())
+        own.weight = nv.variable((4, 4), np.zeros((4, 4)))
+        if name != "several":
+            with pytest.raises(nv.NumericError):
+                own(x.numpy()).numpy()
+    several = model(x)
+    expected = several if isinstance(several, tuple) else (several,)
+    sum([y.square().sum() for y in expected]).backward()
+    for one, other in zip([*values, gradient], [*expected, model.weight.grad], strict=True):
+        assert_alike(torch.from_numpy(np.array(one)), other.detach(), scale=1e4)

@@ -8,20 +8,18 @@ torch.Size([1, 2])
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from typing import NamedTuple
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
-from torch._higher_order_ops.effects import with_effects
-from torch.fx import GraphModule, Node
+from torch.fx import GraphModule
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.direct_calls import direct
 from nervure.bridges.torch.fallback import compiled_in_parts, refusal
+from nervure.bridges.torch.factorisation_checks import without_checks
 from nervure.bridges.torch.freezing import program_of, static_inputs
 from nervure.bridges.torch.kept_whole import keep_whole
 from nervure.bridges.torch.random_ops import drawn_first
@@ -104,30 +102,6 @@ def _functional(graph: GraphModule, updates: Sequence[int], name: str, is_strict
     def run(arguments: list[Foreign]) -> list[Foreign]:
         return with_updates(arguments, updates, parts(*arguments))
     return boxed(run)
-
-
-def without_checks(graph: GraphModule) -> GraphModule:
-    """Returns a graph without the checks that a factorisation has succeeded, each of which has a token in and out.
-
-    A function of nervure fails by itself. The graph itself keeps them, for the parts that PyTorch may have to run.
-    """
-    if not any([_is_check(node) for node in graph.graph.nodes]):
-        return graph
-    found = deepcopy(graph.graph)
-    for node in [node for node in found.nodes if _is_check(node)]:
-        token = node.args[0]
-        for taken in list(node.users):
-            taken.replace_all_uses_with(token)
-            found.erase_node(taken)
-        found.erase_node(node)
-        if token.op == "placeholder":
-            token.meta = {**token.meta, "val": None}  # what PyTorch gives for it
-    return GraphModule(graph, found)
-
-
-def _is_check(node: Node) -> bool:
-    return node.target is with_effects and node.args[1] is torch.ops.aten._linalg_check_errors.default and all(
-        [taken.target is operator.getitem and taken.args[1] == 0 for taken in node.users])
 
 
 def taken_updates(graph: GraphModule) -> list[int] | None:

@@ -20,6 +20,7 @@ from torch.fx.experimental.symbolic_shapes import ConstraintViolationError
 from torch.utils._pytree import tree_map, tree_map_only, tree_unflatten
 
 from nervure.bridges.torch.decompositions import decompositions
+from nervure.bridges.torch.factorisation_checks import without_checks
 from nervure.bridges.torch.fallback import refusal
 from nervure.bridges.torch.gradient_stops import with_stops
 from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedModule, Result
@@ -124,10 +125,10 @@ def _read(program: ExportedProgram) -> ExportedProgram:
 
 def _mode(program: ExportedProgram) -> ImportedMode:
     """Returns an exported program as a Function, and the origin of its parameters."""
-    graph, signature = program.graph_module, program.graph_signature
+    graph, signature = without_checks(_with_constants(program)), program.graph_signature
     draws: list[str] = []
     try:
-        traced = translated(_with_constants(program), "imported", layouts=False, draws=draws)
+        traced = translated(graph, "imported", layouts=False, draws=draws)
     except Unsupported:
         raise refusal(graph, "from_torch") from None
     specs = [spec for spec in signature.input_specs if spec.kind is not InputKind.CONSTANT_TENSOR]
@@ -163,7 +164,7 @@ def _results(program: ExportedProgram, traced: TracedFunction) -> list[tuple[str
             found.append(("result", ""))
         elif spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
             found.append(("update", spec.target))
-        elif spec.kind is not OutputKind.USER_OUTPUT:
+        elif spec.kind not in (OutputKind.USER_OUTPUT, OutputKind.TOKEN):
             raise NotSupported("the model writes to its inputs", op="from_torch", got=spec.target,
                                expected="results alone", help="return what is written")
     return found
