@@ -32,8 +32,8 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from nervure import flags
 from nervure.bridges.torch.compiling import compiled
-from nervure.bridges.torch.factorisation_checks import without_checks
 from nervure.bridges.torch.decompositions import decompositions
+from nervure.bridges.torch.factorisation_checks import without_checks
 from nervure.bridges.torch.fallback import lacks
 from tests.bridges.core_overloads import beyond, by_route
 

@@ -18,8 +18,8 @@ from torch.fx import GraphModule
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.direct_calls import direct
-from nervure.bridges.torch.fallback import compiled_in_parts, refusal
 from nervure.bridges.torch.factorisation_checks import without_checks
+from nervure.bridges.torch.fallback import compiled_in_parts, refusal
 from nervure.bridges.torch.freezing import program_of, static_inputs
 from nervure.bridges.torch.kept_whole import keep_whole
 from nervure.bridges.torch.random_ops import drawn_first

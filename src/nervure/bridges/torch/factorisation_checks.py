@@ -1,10 +1,11 @@
 """PyTorch's checks that a factorisation has succeeded, which graphs of nervure do without.
 
 >>> import torch
+>>> from nervure.bridges.torch.decompositions import decompositions
 >>> class Inverse(torch.nn.Module):
 ...     def forward(self, x):
 ...         return torch.linalg.inv(x)
->>> graph = torch.export.export(Inverse(), (torch.eye(2),)).run_decompositions({}).graph_module
+>>> graph = torch.export.export(Inverse(), (torch.eye(2),)).run_decompositions(decompositions()).graph_module
 >>> [sum(_is_check(node) for node in found.graph.nodes) for found in (graph, without_checks(graph))]
 [1, 0]
 """
