@@ -134,3 +134,58 @@ def test_a_program_that_is_imported_stays_what_it_was():
     model(x).sum().backward()
     np.testing.assert_allclose(found.numpy(), model.w.grad.numpy(), rtol=1e-6)
     assert str(program) == before
+
+
+class Reversed(torch.autograd.Function):
+    """What it is given; the gradient has the other sign."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return -gradient
+
+
+def hooked(m, x):
+    y = m.w * 1
+    y.register_hook(lambda gradient: gradient * 5)
+    return x * y
+
+
+def watched(model):
+    model.register_full_backward_hook(lambda m, before, after: None)
+    return model
+
+
+def masked(model):
+    model.w.register_hook(lambda gradient: gradient * 0)
+    return model
+
+
+@pytest.mark.parametrize(("model", "source"), [
+    (Model(lambda m, x: x * Reversed.apply(m.w)), "Reversed.backward"), (Model(hooked), "register_hook"),
+    (watched(Model(no_grad)), "a hook of a module"), (masked(Model(no_grad)), "a hook of w")])
+def test_gradients_of_a_models_own_are_refused_in_training(model, source):
+    x = torch.ones(3, 2)
+    own = nv.from_torch(model, [x])
+    with pytest.raises(nv.NotSupported, match=f"torch.export drops gradients .* {source}, at ") as caught:
+        own(x.numpy())
+    assert f", at {__file__}:" in caught.value.message
+    np.testing.assert_array_equal(own.eval()(x.numpy()).numpy(), model.eval()(x).detach().numpy())
+    assert Reversed.apply(torch.ones(2)).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("is_training", [False, True])
+@pytest.mark.parametrize("is_reentrant", [False, True])
+def test_gradients_of_pytorchs_own_functions_are_those_of_their_ops(is_reentrant, is_training):
+    def function(m, x):
+        with torch.no_grad():
+            scale = Reversed.apply(m.w).sum()
+        return torch.utils.checkpoint.checkpoint(torch.sin, x * m.w, use_reentrant=is_reentrant) * scale
+    model, x = Model(function).train(is_training), torch.ones(3, 2)
+    own = nv.from_torch(model, [x])
+    found = nv.deriv(nv.sum(own(x.numpy())), own.place_at("w"))
+    model(x).sum().backward()
+    np.testing.assert_allclose(found.numpy(), model.w.grad.numpy(), rtol=1e-6)

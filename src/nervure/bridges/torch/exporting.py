@@ -26,6 +26,7 @@ from nervure.bridges.torch.gradient_stops import with_stops
 from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedModule, Result
 from nervure.bridges.torch.kept_whole import KeptWhole
 from nervure.bridges.torch.length_conditions import conditions_of
+from nervure.bridges.torch.own_gradients import OwnGradients, refuse_hooks
 from nervure.bridges.torch.torch_tensors import as_array
 from nervure.bridges.torch.translation import TracedFunction, translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
@@ -50,7 +51,7 @@ def imported(model: Foreign, example_inputs: Sequence[Foreign] | Mapping[str, Fo
     try:
         modes["training"] = _mode(_exported(model, True, example_inputs, dynamic))
     except NotSupported as error:
-        modes["training"] = f"{error.op}: {error.message}"
+        modes["training"] = f"{error.op}: {error.message}, at {error.location}"
     return ImportedModule(_places(evaluated), modes, _transient(evaluated)).train(model.training)
 
 
@@ -62,11 +63,13 @@ def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreig
         inputs = tree_map_only(torch.Tensor, _with_two, inputs)
     named = dict(inputs) if isinstance(inputs, Mapping) else {}
     listed = () if named else (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
+    if is_training:
+        refuse_hooks(model)
     try:
         if model.training is not is_training:
             model.train(is_training)
         # Tracing runs the model, which must not move its statistics.
-        with KeptWhole():
+        with KeptWhole(), OwnGradients(is_training):
             found = export(copy.deepcopy(model), listed, named, dynamic_shapes=_shapes(dynamic, model, listed, named))
     except Exception as error:  # torch.export raises many types
         raise _refusal(model, error) from error
