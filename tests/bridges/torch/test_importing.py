@@ -308,6 +308,32 @@ def test_lengths_that_torch_export_refuses_are_no_branches_of_the_model(dynamic)
     assert caught.value.operand == "dynamic"
 
 
+class Joined(nn.Module):
+    """It returns what a function makes of all inputs."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x, *others):
+        return self.function(x, *others)
+
+
+@pytest.mark.parametrize(("function", "shapes", "name"), [
+    (lambda x: x + torch.ones(3, 1), [(3, 2)], "x"), (lambda x: x.view(3, 2) * 2, [(3, 2)], "x"),
+    (lambda x, y: x @ y, [(3, 2), (2, 4)], "others_0"), (lambda x: x * 2, [(0, 2)], "x"),
+    (lambda x, y, z: torch.einsum("bij,bjk,bkl->bil", x, y, z), [(3, 2, 2)] * 3, "x")])
+def test_a_model_that_takes_one_length_alone_has_no_first_axis_of_any_length(function, shapes, name):
+    example, auto = [torch.ones(shape) for shape in shapes], torch.export.Dim.AUTO
+    with pytest.raises(nv.InvalidArgument, match="with such lengths") as caught:
+        nv.from_torch(Joined(function), example, dynamic=True)
+    assert caught.value.operand == "dynamic" and caught.value.got.startswith(f"{name} with a first axis")
+    assert nv.from_torch(Joined(function), example)(*[x.numpy() for x in example]).shape[0] == len(example[0])
+    if name == "others_0":
+        own = nv.from_torch(Joined(function), example, dynamic={"x": {0: auto}, "others": (None,)})
+        assert own(np.ones((7, 2), np.float32), example[1].numpy()).shape == (7, 4)
+
+
 class Scaled(nn.Module):
     """It takes a number beside a tensor, and tensors in a list."""
 

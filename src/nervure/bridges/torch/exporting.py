@@ -28,6 +28,7 @@ from nervure.bridges.torch.kept_whole import KeptWhole
 from nervure.bridges.torch.length_conditions import conditions_of
 from nervure.bridges.torch.own_gradients import OwnGradients, refuse_hooks
 from nervure.bridges.torch.torch_tensors import as_array
+from nervure.bridges.torch.traced_sizes import length_of
 from nervure.bridges.torch.translation import TracedFunction, translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind
@@ -76,7 +77,19 @@ def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreig
     finally:
         for module, mode in modes.items():
             module.training = mode
+    if dynamic is True:
+        _check_open(found)
     return _read(found)
+
+
+def _check_open(program: ExportedProgram) -> None:
+    """Raises InvalidArgument if the first axis of an input has become a number, which torch.export does not say."""
+    for node in program.graph.find_nodes(op="placeholder"):
+        x = node.meta.get("val")
+        if node.name in program.graph_signature.user_inputs and isinstance(x, torch.Tensor) and x.dim():
+            length = length_of(x.shape[0])
+            if isinstance(length, int):
+                raise _about_lengths(f"{node.name} with a first axis of {length} elements, and of no other length")
 
 
 def _refusal(model: torch.nn.Module, error: Exception) -> NervureError:
@@ -87,12 +100,16 @@ def _refusal(model: torch.nn.Module, error: Exception) -> NervureError:
     about_lengths = UserErrorType.INVALID_INPUT, UserErrorType.CONSTRAINT_VIOLATION
     is_user_error = isinstance(error, UserError) and error.error_type in about_lengths
     if is_user_error or isinstance(error, ConstraintViolationError):
-        return InvalidArgument("torch.export cannot trace the model with such lengths", op="from_torch",
-                               operand="dynamic", got=got, expected="dynamic_shapes that fit the model and its inputs",
-                               help="dynamic=True leaves the first axis of each input open, dynamic=None none")
+        return _about_lengths(got)
     return NotSupported("torch.export cannot trace this model", op="from_torch", operand=type(model).__name__,
                         got=got, expected="a model without branches on data, and inputs that it takes",
                         help='torch.compile(model, backend="nervure") compiles the parts between them')
+
+
+def _about_lengths(got: str) -> InvalidArgument:
+    return InvalidArgument("torch.export cannot trace the model with such lengths", op="from_torch",
+                           operand="dynamic", got=got, expected="dynamic_shapes that fit the model and its inputs",
+                           help="dynamic=True leaves the first axis of each input open, dynamic=None none")
 
 
 def _shapes(dynamic: object, model: torch.nn.Module, listed: Sequence[Foreign],

@@ -55,7 +55,7 @@ class OwnGradients(TorchFunctionMode):
 
 
 def _applied(is_training: bool, function: Foreign, *arguments: Foreign, **named: Foreign) -> Foreign:
-    """Does what ``apply`` does for a ``function``; PyTorch's own ones, but for hooks, have the gradients of their ops."""
+    """Does what ``apply`` does for a ``function``; PyTorch's own, but for hooks, have the gradients of their ops."""
     if function is CheckpointFunction:
         run, _, *given = arguments
         return run(*given)
