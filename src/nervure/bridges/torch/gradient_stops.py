@@ -1,4 +1,4 @@
-"""Where a model stops gradients, a traced program says so: in blocks without them, and in writes to what is detached.
+"""A traced program says where its model stops gradients: in blocks without them, and in writes to what is detached.
 
 >>> import torch
 >>> class Scaled(torch.nn.Module):

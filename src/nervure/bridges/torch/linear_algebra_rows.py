@@ -126,7 +126,7 @@ def cholesky_factor(result: Types, a: Value, upper: bool, checks: bool) -> Sever
 
 @row("cholesky.default")
 def older_cholesky_factor(result: Type, a: Value, upper: bool) -> Value:
-    """One triangle is read; both have the derivative, as in PyTorch."""
+    """The factor reads one triangle of ``a``; both have the derivative, as in PyTorch."""
     both = (a + adjoint(a)) * 0.5
     return names.cholesky(Tensor(ops.StraightThrough(a, both)), upper).value
 
