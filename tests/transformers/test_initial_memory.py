@@ -26,7 +26,8 @@ def traced(make):
     try:
         kept = make()
         gc.collect()
-        return tracemalloc.get_traced_memory()[0], kept
+        arrays = tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)  # other threads may allocate objects, too
+        return sum([trace.size for trace in tracemalloc.take_snapshot().filter_traces([arrays]).traces]), kept
     finally:
         tracemalloc.stop()
 
