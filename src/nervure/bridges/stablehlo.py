@@ -157,6 +157,7 @@ def _serialized(function: Function, program: XlaProgram, bindings: Bindings, kno
     except NervureError:
         raise
     except (jax.errors.InconclusiveDimensionOperation, NotImplementedError, TypeError, ValueError) as error:
+        # JAX and rows raise these where they meet a symbol and need a number; with all numbers known they go on up.
         if len(known) == len(bindings):
             raise
         raise _needs_numbers(bindings, known, str(error).split("\n")[0]) from None

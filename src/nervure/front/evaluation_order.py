@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from nervure.errors import InvalidArgument
 from nervure.front import pytrees
-from nervure.front.creation import AssignableTensorOp
+from nervure.front.creation import AssignableTensorOp, expression
 from nervure.front.tensor import Tensor
 from nervure.ir.traverse import postorder
 from nervure.ops.order import Assign, Sequential, placed_operands
@@ -40,8 +40,8 @@ def in_order(function: Callable[Given, Result]) -> Callable[Given, Result]:
         if not have_effects([*given, *named.values()]):
             return function(*given, **named)
         leaves, pattern = pytrees.flatten((given, named))
-        leaves = [Tensor(leaf.value, leaf._axes) if isinstance(leaf, AssignableTensorOp) and not leaf.is_constant
-                  else leaf for leaf in leaves]
+        leaves = [expression(leaf) if isinstance(leaf, AssignableTensorOp) and not leaf.is_constant else leaf
+                  for leaf in leaves]
         own: Any = pytrees.unflatten(pattern, leaves)
         return behind_effects(leaves, function(*own[0], **own[1]))
     return ordered

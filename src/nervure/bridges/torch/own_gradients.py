@@ -75,7 +75,8 @@ def refuse_hooks(model: torch.nn.Module) -> None:
 def refused(source: str) -> NotSupported:
     """Returns the error for gradients from this ``source``, at the innermost line that is the user's."""
     lines = [Location(frame.f_code.co_filename, line) for frame, line in walk_stack(None)
-             if frame.f_code.co_filename[0] != "<" and str(frame.f_globals["__name__"]).split(".")[0] not in _BETWEEN]
+             if frame.f_code.co_filename[0] != "<"
+             and str(frame.f_globals.get("__name__")).split(".")[0] not in _BETWEEN]
     return NotSupported(f"torch.export drops gradients of a model's own: those of {source}", op="from_torch",
                         location=lines[0] if lines else None, expected="gradients that follow from the ops",
                         help='torch.compile(model, backend="nervure") keeps them; evaluation is imported without them')
