@@ -271,3 +271,26 @@ def test_one_wrong_element_in_a_hundred_is_found(monkeypatch):
 @pytest.mark.parametrize("name", ["elements", "layers", "cases"])
 def test_examples(name):
     assert doctest.testmod(importlib.import_module(f"tests.real_sizes.{name}")).failed == 0
+
+
+@pytest.mark.parametrize("is_given", [False, True], ids=["variable", "argument"])
+@pytest.mark.parametrize("rows, features, columns", [(1, 4099, 1030), (70, 1027, 517), (300, 129, 2050)])
+def test_updates_by_products_over_a_symbol(rows, features, columns, is_given, cpu):
+    """O7: all lengths of what is written are numbers, and that of the sum is a symbol, or a number: equal bits.
+
+    Elements drawn at random are those of float64.
+    """
+    rng, found = np.random.default_rng(features), []
+    x, w, start = [rng.standard_normal(shape, np.float32) for shape in (
+        (rows, features), (features, columns), (rows, columns))]
+    for length in (features, nv.dim("f")):
+        place, v = nv.placeholder((rows, length)), nv.variable(start.shape, start)
+        weights = nv.placeholder((length, columns)) if is_given else nv.variable(w.shape, w)
+        step = cpu.computation(nv.assign(v, v - nv.matmul(place, weights)), place, *[weights] * is_given)
+        for _ in range(2):
+            step(x, *[w] * is_given)
+        found.append(cpu.get(v))
+    np.testing.assert_array_equal(*found)
+    at, column = rng.integers(0, rows, 200), rng.integers(0, columns, 200)
+    wanted = start[at, column] - 2 * (x[at].astype(np.float64) * w[:, column].T).sum(1)
+    np.testing.assert_allclose(found[0][at, column], wanted, rtol=1e-4, atol=1e-3)
