@@ -109,6 +109,9 @@ def test_a_name_of_a_tensor(name):
     (lambda: X.exp(), "nv.exp(x)"), (lambda: X.add_(1), "nv.assign"),
     (lambda: nv.optim.Adam().minimize(X), "nv.computation"), (lambda: nv.optim.Adam().zero_grad(), "anew"),
     (lambda: nv.concatenat, "did you mean concatenate"), (lambda: X.reshap, "did you mean reshape"),
+    (lambda: nv.data.DataLoader, "nv.data.Batches"), (lambda: nv.data.transforms.RandomCrop, "nv.data.transforms.Crop"),
+    (lambda: nv.training.EarlyStopping, "nv.training.EarlyStop"),
+    (lambda: nv.nn.initialisers.he_normal_, "did you mean he_normal"),
     (lambda: nv.xyzzy, "dir()"), (lambda: nv.optim.Adagrat, "did you mean Adagrad")])
 def test_what_is_told(ask, told):
     """P21: or the closest names that there are."""

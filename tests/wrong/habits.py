@@ -132,6 +132,11 @@ def filters_for_other_channels():
 
 
 @fails(nv.ShapeMismatch)
+def a_window_of_one_length_for_images():
+    nv.nn.Conv(3, 64, 7)(np.ones((2, 3, 8, 8)))  # here
+
+
+@fails(nv.ShapeMismatch)
 def images_without_channels():
     nv.nn.Conv(1, 64, (3, 3))(np.ones((2, 8, 8)))  # here
 

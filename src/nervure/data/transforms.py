@@ -11,6 +11,7 @@ to the bit after an interruption. Pictures are arrays (N, C, H, W), or (N, H, W)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from nervure.data.pictures import cut, placed, resized
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, shown
 from nervure.front.argument_parsing import fraction, integer, members, one_of, real
 from nervure.front.given_arrays import numpy_array, read_array
+from nervure.support.elsewhere import unknown_name
 from nervure.types.dtype import float32
 from nervure.types.foreign import is_array
 
@@ -470,3 +472,8 @@ def _range(value: object, op: str, operand: str) -> tuple[float, float]:
 
 __all__ = ["Affine", "CentreCrop", "ColourJitter", "Crop", "CutMix", "Erase", "Flip", "Mixup", "Normalise", "Resize",
            "ResizedCrop", "Rotate", "Scaled", "Transform"]
+
+
+if not TYPE_CHECKING:  # type checkers see missing attributes as missing
+    def __getattr__(name: str) -> NoReturn:
+        raise unknown_name("nv.data.transforms", name, __all__)

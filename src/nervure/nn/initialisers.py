@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from nervure.front.creation import read_axes
 from nervure.front.random import fans, next_key, outputs_of, seed_words
 from nervure.front.tensor import Number
 from nervure.ir.variable import Repeatable
-from nervure.support.elsewhere import explain_keywords
+from nervure.support.elsewhere import explain_keywords, unknown_name
 from nervure.types.axes import Axes, AxesLike
 
 
@@ -334,3 +334,6 @@ __all__ = ["Initialiser", "constant", "glorot_normal", "glorot_uniform", "he_nor
            "uniform", "xavier_normal", "xavier_uniform", "zeros"]
 
 explain_keywords(globals(), __all__)
+if not TYPE_CHECKING:  # type checkers see missing attributes as missing
+    def __getattr__(name: str) -> NoReturn:
+        raise unknown_name("nv.nn.initialisers", name, __all__)

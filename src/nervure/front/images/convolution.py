@@ -176,10 +176,11 @@ def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: AxesLike | None,
     """x (N, C, spatial) and f (K, C, spatial), or f (C, K, spatial) for the transpose."""
     if not 3 <= x.ndim <= 5 or f.ndim != x.ndim:
         lacks = "one sample is a batch with N = 1, an image without channels has C = 1: nv.reshape"
+        wide = "a window has a length for each spatial dimension, as in (3, 3); or give both names: axes=(...)"
         raise ShapeMismatch("anonymous tensors go by position, with 1 to 3 spatial dimensions", op=op,
                             got=f"{x.type} and {f.type}",
                             expected="x (N, C, spatial) and a filter of its rank",
-                            help=lacks if x.ndim < f.ndim else "or give both names: axes=(...)")
+                            help=lacks if x.ndim < f.ndim else wide)
     places = tuple(range(2, x.ndim))
     if spatial is not None and sorted(positions_of(x, spatial, op)) != list(places):
         raise InvalidArgument("the spatial axes of anonymous tensors are the third to the last", op=op,
