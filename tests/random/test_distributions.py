@@ -31,6 +31,9 @@ CONTINUOUS = {
     "triangular": (lambda axes: random.triangular(axes, -1.0, 0.0, 3.0), stats.triang(0.25, -1, 4)),
     "truncated normal": (lambda axes: random.truncated_normal(axes, -1.0, 2.5, 1.0, 2.0),
                          stats.truncnorm(-1, 2.5, 1, 2)),
+    **{f"truncated normal {low} {high}": (lambda axes, low=low, high=high: random.truncated_normal(axes, low, high),
+                                          stats.truncnorm(low, high))
+       for low, high in ((6.0, 7.0), (3.0, np.inf), (-9.0, -8.0), (20.0, 21.0), (-np.inf, np.inf), (-8.0, 0.5))},
     **{f"gamma {a}": (lambda axes, a=a: random.gamma(axes, a, 2.0), stats.gamma(a, scale=2))
        for a in (0.3, 1.0, 2.5, 200.0)},
     "beta": (lambda axes: random.beta(axes, 0.7, 2.0), stats.beta(0.7, 2)),
@@ -68,6 +71,38 @@ def test_continuous_distributions(name):
     nv.seed(11)
     draw, expected = CONTINUOUS[name]
     assert stats.kstest(draw((COUNT,)).numpy().astype(float), expected.cdf).pvalue > LEAST
+
+
+PARAMETERS = {
+    "beta": (0.3, 0.7), "cauchy": (0.1, 0.7), "chisquare": (0.3,), "double_sided_maxwell": (0.1, 0.7),
+    "exponential": (0.7,), "f": (0.3, 0.7), "gamma": (0.3, 0.7), "generalized_normal": (0.3, 0.1, 0.7),
+    "gumbel": (0.1, 0.7), "laplace": (0.1, 0.7), "loggamma": (1 / 3,), "logistic": (0.1, 0.7), "lognormal": (0.1, 0.7),
+    "maxwell": (0.7,), "pareto": (0.3, 0.7), "rayleigh": (0.7,), "t": (0.3,), "triangular": (0.1, 0.2, 0.7),
+    "truncated_normal": (-1.1, 1.7, 0.1, 0.7), "wald": (0.3, 0.7), "weibull": (0.3, 0.7)}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_numbers_are_as_precise_as_the_element_type(name, interpreter):
+    """A430: a parameter may be a number or a tensor of float64; both draw the same."""
+    draw, found = getattr(random, name), []
+    for read in (float, lambda number: nv.constant(number, dtype=nv.float64)):
+        nv.seed(17, transformer=interpreter)
+        drawn = draw((100,), *map(read, PARAMETERS[name]), dtype=nv.float64)
+        found.append(nv.computation(drawn, transformer=interpreter)())
+    np.testing.assert_allclose(*found, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.5, 3.0), (-12.0, -11.0)])
+def test_the_derivatives_of_cut_normal_numbers(low, high, transformer):
+    """A432: those of the mean, for either bound."""
+    nv.seed(18, transformer=transformer)
+    ends = nv.variable((), low, dtype=nv.float64), nv.variable((), high, dtype=nv.float64)
+    mean = nv.mean(random.truncated_normal((COUNT,), *ends, dtype=nv.float64))
+    slopes = nv.computation(list(nv.deriv(mean, ends)), transformer=transformer)()
+    step = 1e-4
+    expected = [(stats.truncnorm.mean(low + step, high) - stats.truncnorm.mean(low - step, high)) / (2 * step),
+                (stats.truncnorm.mean(low, high + step) - stats.truncnorm.mean(low, high - step)) / (2 * step)]
+    np.testing.assert_allclose(slopes, expected, rtol=0.05, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -135,6 +170,7 @@ def test_picks_without_replacement():
     found = np.array([run() for _ in range(300)])
     assert all(len(set(row)) == 3 for row in found.tolist()) and (found == 0).any(axis=1).mean() > 0.9
     assert sorted(random.choice(np.array([5, 6, 7]), (3,), replace=False).tolist()) == [5, 6, 7]
+    assert random.choice(np.zeros((0, 2)), (0,)).shape == (0, 2) and random.choice(0, (0,)).tolist() == []
     rows = random.choice(nv.constant([[1, 2], [3, 4]], "N=2, F=2"), "M=3", axis="N")
     assert str(rows.axes) == "(M: 3, F: 2)" and {tuple(row) for row in rows.tolist()} <= {(1.0, 2.0), (3.0, 4.0)}
 
@@ -227,10 +263,10 @@ def test_extremes_are_finite():
     (lambda: random.randint((2,), 0, 300, nv.uint8), InvalidArgument),
     (lambda: random.randint((2,), 0, 3, nv.float32), WrongKind), (lambda: random.geometric((2,), 1.5), InvalidArgument),
     (lambda: random.binomial((2,), -1, 0.5), InvalidArgument), (lambda: random.poisson((2,), -1.0), InvalidArgument),
-    (lambda: random.choice(2, (3,), replace=False), InvalidArgument),
+    (lambda: random.choice(2, (3,), replace=False), InvalidArgument), (lambda: random.choice(0, (3,)), InvalidArgument),
     (lambda: random.choice([1.0, 2.0, 3.0], (5,), p=[0.5, 0.5]), ShapeMismatch),
     (lambda: random.choice(2, (5,), p=[0.5, 0.25, 0.25]), ShapeMismatch),
-    (lambda: random.choice(2, (1,), False, np.full((2, 2), 0.5)), ShapeMismatch)], ids=range(15))
+    (lambda: random.choice(2, (1,), False, np.full((2, 2), 0.5)), ShapeMismatch)], ids=range(16))
 def test_parameters_out_of_range_are_refused(call, kind):
     """A430: where they are numbers."""
     with pytest.raises(kind) as caught:

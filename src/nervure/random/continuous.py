@@ -12,13 +12,14 @@ import math
 
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import real
+from nervure.front.arranging.filled import full
 from nervure.front.evaluation_order import in_order
 from nervure.front.op_functions import (
     add,
     divide,
-    erf,
-    erf_inv,
     exp,
+    expm1,
+    greater,
     less,
     log,
     log1p,
@@ -31,6 +32,8 @@ from nervure.front.op_functions import (
 )
 from nervure.front.pointwise.elementwise import clip, power, where
 from nervure.front.random import bernoulli, normal, uniform
+from nervure.front.special.error_functions import ndtri
+from nervure.front.special.special_functions import log_ndtr
 from nervure.front.tensor import Operand, Tensor, is_scalar
 from nervure.random.numbers import exponentials, finished, floats, inner, parameter
 from nervure.support.elsewhere import explain_keywords
@@ -147,7 +150,7 @@ def weibull(axes: AxesLike, shape: Operand, scale: Operand = 1.0, dtype: DTypeLi
     True
     """
     own, wanted, working = floats(axes, dtype, "weibull")
-    raised = power(exponentials(own, working), divide(1.0, parameter(shape, "weibull", "shape", 0.0)))
+    raised = power(exponentials(own, working), 1.0 / parameter(shape, "weibull", "shape", 0.0))
     return finished(multiply(raised, parameter(scale, "weibull", "scale", 0.0)), own, wanted, "weibull")
 
 
@@ -198,7 +201,7 @@ def triangular(axes: AxesLike, low: Operand, peak: Operand, high: Operand, dtype
                               got=f"{low}, {peak}, {high}", expected="low <= peak <= high, low < high",
                               help="the order is low, peak, high")
     u = uniform(own, dtype=working)
-    width, rise, fall = subtract(end, start), subtract(top, start), subtract(end, top)
+    width, rise, fall = end - start, top - start, end - top
     is_first = less(multiply(u, width), rise)
     below = add(start, sqrt(multiply(multiply(u, width), rise)))
     above = subtract(end, sqrt(multiply(multiply(subtract(1.0, u), width), fall)))
@@ -211,7 +214,7 @@ def truncated_normal(axes: AxesLike, low: Operand = -2.0, high: Operand = 2.0, l
     """Draws from the normal distribution, of numbers from ``low`` to ``high`` standard deviations off the mean alone.
 
     ``loc`` and ``scale`` are mean and deviation of the distribution that is not cut off. Bounds in the wrong order are
-    an InvalidArgument.
+    an InvalidArgument. An interval may lie as far out as the element type tells numbers in it apart.
 
     >>> x = nv.evaluate(nv.random.truncated_normal((10_000,), -1.0, 1.0))
     >>> bool(-1 <= x.min() and x.max() <= 1), bool(abs(x.std() - 0.5396) < 0.02)
@@ -222,10 +225,32 @@ def truncated_normal(axes: AxesLike, low: Operand = -2.0, high: Operand = 2.0, l
     if is_scalar(start) and is_scalar(end) and not real(start, "", "") < real(end, "", ""):
         raise InvalidArgument("the bounds make no interval", op="truncated_normal", operand="low",
                               got=f"[{low}, {high}]", expected="low < high", help="the lower bound comes first")
-    first, last = [erf(divide(bound, math.sqrt(2))) for bound in (start, end)]
-    even = add(first, multiply(inner(own, working), subtract(last, first)))
-    found = clip(multiply(erf_inv(even), math.sqrt(2)), start, end)
-    return _placed(found, own, loc, scale, wanted, "truncated_normal")
+    below, above = [full((), bound, working) if is_scalar(bound) else bound for bound in (start, end)]
+    is_reflected = greater(add(below, above), 0.0)  # chances are told apart where they are small: below the mean
+    first, last = where(is_reflected, negative(above), below), where(is_reflected, negative(below), above)
+    most = log_ndtr(last)
+    share = log1p(multiply(inner(own, working), expm1(subtract(log_ndtr(first), most))))
+    found = clip(_of_logarithm(add(most, share)), first, last)
+    return _placed(where(is_reflected, negative(found), found), own, loc, scale, wanted, "truncated_normal")
+
+
+def _of_logarithm(chance: Tensor) -> Tensor:
+    """Returns the x below which a normal number lies with a chance whose logarithm is ``chance``.
+
+    A chance that is no float any more is inverted by its asymptote, and Newton's method from there.
+    """
+    is_far = less(chance, -10.0)
+    near = where(is_far, -1.0, chance)
+    is_high = greater(near, -0.5)
+    found = ndtri(where(is_high, negative(expm1(near)), exp(near)))
+    squared = multiply(where(is_far, chance, -10.0), -2.0)
+    x = where(is_far, negative(sqrt(subtract(squared, log(multiply(squared, 2 * math.pi))))),
+              where(is_high, negative(found), found))
+    for _ in range(3):
+        logarithm = log_ndtr(x)
+        slope = exp(subtract(negative(multiply(square(x), 0.5)), add(logarithm, 0.5 * math.log(2 * math.pi))))
+        x = where(is_far, subtract(x, divide(subtract(logarithm, chance), slope)), x)
+    return x
 
 
 def _speeds(axes: Axes, dtype: DType) -> Tensor:

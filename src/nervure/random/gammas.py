@@ -86,7 +86,7 @@ def loggamma(axes: AxesLike, shape: Operand, dtype: DTypeLike = float32) -> Tens
     """
     own, wanted, working = floats(axes, dtype, "loggamma")
     given = parameter(shape, "loggamma", "shape", 0.0)
-    larger = log(_standard(own, add(given, 1.0), working, "loggamma"))
+    larger = log(_standard(own, given + 1.0, working, "loggamma"))
     return finished(subtract(larger, divide(exponentials(own, working), given)), own, wanted, "loggamma")
 
 
@@ -102,7 +102,7 @@ def generalized_normal(axes: AxesLike, shape: Operand, loc: Operand = 0.0, scale
     True
     """
     own, wanted, working = floats(axes, dtype, "generalized_normal")
-    inverse = divide(1.0, parameter(shape, "generalized_normal", "shape", 0.0))
+    inverse = 1.0 / parameter(shape, "generalized_normal", "shape", 0.0)
     size = exp(multiply(loggamma(own, inverse, working), inverse))
     signed = where(bernoulli(own), size, negative(size))
     moved = add(multiply(signed, parameter(scale, "generalized_normal", "scale", 0.0)),
@@ -118,7 +118,7 @@ def chisquare(axes: AxesLike, df: Operand, dtype: DTypeLike = float32) -> Tensor
     True
     """
     own, wanted, working = floats(axes, dtype, "chisquare")
-    half = divide(parameter(df, "chisquare", "df", 0.0), 2.0)
+    half = parameter(df, "chisquare", "df", 0.0) / 2.0
     return finished(multiply(_standard(own, half, working, "chisquare"), 2.0), own, wanted, "chisquare")
 
 
@@ -167,7 +167,7 @@ def t(axes: AxesLike, df: Operand, dtype: DTypeLike = float32) -> Tensor:
     (True, True)
     """
     own, wanted, working = floats(axes, dtype, "t")
-    half = divide(parameter(df, "t", "df", 0.0), 2.0)
+    half = parameter(df, "t", "df", 0.0) / 2.0
     square_mean = divide(_standard(own, half, working, "t"), half)
     return finished(divide(normal(own, dtype=working), sqrt(square_mean)), own, wanted, "t")
 
@@ -182,7 +182,7 @@ def f(axes: AxesLike, first: Operand, second: Operand, dtype: DTypeLike = float3
     True
     """
     own, wanted, working = floats(axes, dtype, "f")
-    halves = [divide(parameter(value, "f", name, 0.0), 2.0) for value, name in ((first, "first"), (second, "second"))]
+    halves = [parameter(value, "f", name, 0.0) / 2.0 for value, name in ((first, "first"), (second, "second"))]
     above, below = [divide(_standard(own, half, working, "f"), half) for half in halves]
     return finished(divide(above, below), own, wanted, "f")
 

@@ -79,9 +79,8 @@ def words(lengths: Sequence[DimLike]) -> Tensor:
 
 
 def parameter(value: TensorLike, op: str, operand: str, least: float | None = None,
-              is_least_allowed: bool = False) -> Operand:
-    """Reads a parameter: a number, which has to be above ``least`` or may be equal to it, or a tensor of real numbers.
-    """
+              is_least_allowed: bool = False) -> Tensor | float:
+    """Reads a parameter: a number, which is above ``least`` or may be equal to it, or a tensor of real numbers."""
     if not is_scalar(value):
         return as_tensor(value, op)
     number = real(value, op, operand)

@@ -11,7 +11,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer, position_of, truth
-from nervure.front.arranging.filled import iota
+from nervure.front.arranging.filled import full, iota
 from nervure.front.arranging.gathering import gather
 from nervure.front.arranging.views import broadcast
 from nervure.front.creation import as_tensor, read_axes
@@ -27,6 +27,7 @@ from nervure.random.numbers import check_chances, words
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.dim import Dim, equal
+from nervure.types.dtype import int64
 
 
 def categorical(logits: TensorLike, axis: AxisLike = -1, axes: AxesLike = ()) -> Tensor:
@@ -74,12 +75,17 @@ def choice(x: TensorLike | int, axes: AxesLike = (), replace: bool = True, p: Te
     own = _elements(x, "choice")
     at, given = position_of(own, axis, "choice"), read_axes(axes)
     length = own.type.shape[at]
+    if length == 0 and given.size != 0:
+        raise InvalidArgument("there is no element to draw", op="choice", operand="x", got=str(own.axes),
+                              expected="at least one element along the axis", help="axes of no elements draw none")
     chances = None if p is None else as_floats(p, "choice")
     if chances is not None:
         check_chances(chances, length, "choice")
     logits = None if chances is None else log(chances)
     if not truth(replace, "choice", "replace"):
         index = _without(given, own, at, logits)
+    elif length == 0:
+        index = full(given, 0, int64)
     elif logits is None:
         index = randint(given, 0, integer(length, "choice", "x", "a length that is a number"))
     else:
