@@ -47,7 +47,7 @@ if threading.current_thread() is threading.main_thread() and signal.getsignal(si
 
 # An example takes as long as it takes: a deadline or a health check that measures time would fail on a busy machine.
 UNTIMED = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("tests", derandomize=True, max_examples=100 if DEEP else 50, **UNTIMED)
+settings.register_profile("tests", derandomize=True, max_examples=100 if DEEP else 25, **UNTIMED)
 settings.register_profile("fuzz", derandomize=False, max_examples=2_000, print_blob=True, **UNTIMED)
 settings.load_profile("tests")
 

@@ -5,12 +5,14 @@ it has found to ``FOLDER/INDEX.json``. One that is alone has the numbers that al
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
 import numpy as np
 
 import nervure as nv
+from tests.processes import QUICK_XLA
 
 EXAMPLES, SIZE = 48, 16
 
@@ -27,6 +29,7 @@ class Read(np.ndarray):
 
 
 def main(folder: Path) -> None:
+    os.environ["XLA_FLAGS"] = QUICK_XLA
     nv.processes.join()
     draw = np.random.default_rng(2)
     inputs = draw.standard_normal((EXAMPLES, 4))  # float64, which is converted as it is read

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 import nervure as nv
+from tests.processes import QUICK_XLA
 
-EXAMPLES, SIZE = 192, 32
+EXAMPLES, SIZE = 144, 24
 
 
 class Sending(nv.training.Callback):
@@ -46,6 +47,7 @@ def train(data: str, transformer: str, folder: str | None, epochs: int, callback
 
 
 def main(data: str, folder: str, epochs: str, process: str, step: str, number: str) -> None:
+    os.environ["XLA_FLAGS"] = QUICK_XLA
     nv.processes.join()
     sends = [Sending(int(step), int(number))] if nv.processes.index() == int(process) else []
     train(data, "xla", folder, int(epochs), sends, True,

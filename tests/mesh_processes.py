@@ -8,8 +8,10 @@ import functools
 import os
 import sys
 
+from tests.processes import QUICK_XLA
+
 if __name__ == "__main__":
-    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count=2 {QUICK_XLA}"
 
 import numpy as np
 

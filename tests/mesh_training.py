@@ -6,8 +6,10 @@ import os
 import sys
 from typing import Any
 
+from tests.processes import QUICK_XLA
+
 if __name__ == "__main__":
-    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count=8 {QUICK_XLA}"
 
 import numpy as np
 

@@ -12,6 +12,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
+QUICK_XLA = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+"""Flags with which XLA compiles in less time: for processes whose tests look at no bits of arithmetic, but at meshes,
+files and signals.
+"""
+
 
 def run_text(*parts: str, seconds: int = 300, **environment: str) -> str:
     """Runs a text, given in parts, in a process of its own; its assertions hold. Returns what it prints.

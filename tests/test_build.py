@@ -464,7 +464,7 @@ def test_sequences_of_sizes_never_see_stale_numbers(cpu):
     with nv.transformers.make_transformer("interpreter") as reference:
         models = [nv.build(network()[0], inputs=("x", "labels"), transformer=made) for made in (cpu, reference)]
         random = np.random.default_rng(0)
-        for _ in range(60):
+        for _ in range(20):
             size, accumulate = int(random.integers(1, 30)), bool(random.integers(2))
             x, labels = random.standard_normal((size, 6)).astype(np.float32), batch(size)[1]
             for model in models:

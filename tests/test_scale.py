@@ -16,7 +16,7 @@ from nervure.ir.structural import equal
 from nervure.ir.verify import verify
 from nervure.passes.pipelines import standard
 
-SIZES = [4_000, *([100_000] if os.environ.get("DEEP_TESTS") else [])]
+SIZES = [2_000, *([100_000] if os.environ.get("DEEP_TESTS") else [])]
 
 
 @pytest.mark.parametrize("make", [chain, wide])

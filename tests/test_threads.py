@@ -18,6 +18,8 @@ from tests.threads import run_together
 
 THREADS = 8
 ROUNDS = 200 if os.environ.get("DEEP_TESTS") else 20
+GRAPHS = 200 if os.environ.get("DEEP_TESTS") else 6
+"""Of them each thread builds its own: six have all sizes and all depths."""
 
 
 pytestmark = pytest.mark.usefixtures("fast_switching")
@@ -55,7 +57,7 @@ def build_and_run(number: int, turn: int) -> tuple[str, bytes]:
 
 def test_different_graphs_side_by_side():
     def work(number: int) -> list[Any]:
-        return [build_and_run(number, turn) for turn in range(ROUNDS)]
+        return [build_and_run(number, turn) for turn in range(GRAPHS)]
     serial = [work(number) for number in range(THREADS)]
     assert in_threads(work) == serial
     assert len({bits for row in serial for _, bits in row}) > THREADS

@@ -212,14 +212,14 @@ def test_a_path_goes_through_complex_numbers() -> None:
 def test_long_chains_and_many_readers() -> None:
     x = tensor()
     chain = x.value
-    for _ in range(20_000):
+    for _ in range(5_000):
         chain = ops.Sin(chain).output
     found, = gradients([chain], [x], [None])
-    assert len(postorder([found])) == 60_001  # the chain but its end, the cosines, their products, the seed and x
-    readers = ops.Concatenate(*[ops.Reshape(x, (1,)) for _ in range(5_000)], axis=0)
+    assert len(postorder([found])) == 15_001  # the chain but its end, the cosines, their products, the seed and x
+    readers = ops.Concatenate(*[ops.Reshape(x, (1,)) for _ in range(2_000)], axis=0)
     found, = gradients([ops.Sum(readers, [0])], [x], [None])
     function = Function([found], [x])
-    assert float(nv.transformers.make_transformer("interpreter").compile(function)([np.array(1.0)])[0]) == 5_000
+    assert float(nv.transformers.make_transformer("interpreter").compile(function)([np.array(1.0)])[0]) == 2_000
 
 
 def test_fourth_derivative() -> None:

@@ -159,8 +159,8 @@ def test_a_bounded_while_loop_ends_where_its_condition_first_fails(transformer):
     """A363: also where the condition draws numbers, and would hold again later."""
     def steps(**bound):
         return nv.while_loop(lambda n: nv.uniform(()) < 0.5, lambda n: n + 1, nv.constant(0.0), **bound)
-    draw = run([steps(), steps(max_trips=40)], transformer)
-    rounds = np.array([draw() for _ in range(20)])
+    draw = run([steps(), steps(max_trips=24)], transformer)
+    rounds = np.array([draw() for _ in range(12)])
     assert (rounds.max(axis=0) < 20).all() and (rounds.min(axis=0) == 0).all()
 
 

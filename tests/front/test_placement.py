@@ -215,10 +215,9 @@ def test_variables_do_not_count_what_is_only_assigned():
 
 
 def test_many_members_side_by_side_and_deep_nesting():
-    """A206, A218: two thousand writes of one variable's elements, and sequences and doalls deeper than Python's stack.
-    """
-    x = nv.persistent_tensor((2_000,), 0.0)
-    effect = nv.doall([nv.assign(x[position], float(position)) for position in range(2_000)])
+    """A206, A218: many writes of one variable's elements, and sequences and doalls deeper than Python's stack."""
+    x = nv.persistent_tensor((1_200,), 0.0)
+    effect = nv.doall([nv.assign(x[position], float(position)) for position in range(1_200)])
     with nv.transformers.make_transformer("interpreter") as transformer:
         assert len(transformer.computation([effect]).function.updates) == 1
     y = nv.persistent_tensor((), 0.0)

@@ -37,7 +37,8 @@ def test_random_graphs(first):
 def test_random_graphs_on_xla(first):
     """X1, X9"""
     pytest.importorskip("jax", reason="jax is not installed")
-    cases = [(random_regions if seed % 4 == 3 else random_case)(seed, 100) for seed in range(first, first + CHUNK)]
+    seeds = range(first, first + (CHUNK if DEEP else 4))
+    cases = [(random_regions if seed % 4 == 3 else random_case)(seed, 100) for seed in seeds]
     failures = [said for case in cases if (said := failure(case, ["xla"])) is not None]
     assert failures == [], "\n".join(failures)
 

@@ -116,7 +116,7 @@ def nested() -> Function:
 EXAMPLES = {"training_step": training_step, "every_kind": every_kind, "nested": nested}
 
 
-LONG = 100_000 if os.environ.get("DEEP_TESTS") else 30_000
+LONG = 100_000 if os.environ.get("DEEP_TESTS") else 10_000
 """The ops of a chain that neither Python's stack nor C's would hold."""
 
 

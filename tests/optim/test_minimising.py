@@ -22,23 +22,26 @@ def test_a_valley_takes_no_longer_than_with_scipy(count):
     found = nv.optim.minimise(valley, start, steps=300, gradient_tolerance=1e-8)
     theirs = scipy.optimize.minimize(scipy.optimize.rosen, start, jac=scipy.optimize.rosen_der, method="L-BFGS-B",
                                      options={"gtol": 1e-8, "ftol": 1e-30})
-    assert found.converged.item() and found.gradient.item() <= 1e-8
-    np.testing.assert_allclose(found.x.numpy(), 1, atol=1e-7)
-    assert found.evaluations.item() <= 1.3 * theirs.nfev
+    x, gradient, evaluations, is_converged = nv.evaluate([found.x, found.gradient, found.evaluations, found.converged])
+    assert is_converged and gradient <= 1e-8
+    np.testing.assert_allclose(x, 1, atol=1e-7)
+    assert evaluations <= 1.3 * theirs.nfev
     compiled = nv.jit(lambda x: nv.optim.minimise(valley, x, steps=300, gradient_tolerance=1e-8).x)
     np.testing.assert_allclose(compiled(start), 1, atol=1e-7)
 
 
 def test_steps_keep_the_conditions_of_wolfe():
     """T451: the value falls enough, and the slope is flat enough, in every step."""
-    steps = [nv.optim.minimise(valley, np.array([-1.2, 1.0, 2.0]), steps=k, memory=2) for k in range(6)]
-    points = [entry.x.numpy() for entry in steps]
+    found = [nv.optim.minimise(valley, np.array([-1.2, 1.0, 2.0]), steps=k, memory=2) for k in range(6)]
+    points = nv.evaluate([entry.x for entry in found])
+    counts = nv.evaluate([entry.steps for entry in found])
+    ends = nv.evaluate([entry.converged for entry in found])
     values, slopes = [[f(point) for point in points] for f in (scipy.optimize.rosen, scipy.optimize.rosen_der)]
     for k in range(5):
         move = points[k + 1] - points[k]
         assert values[k + 1] <= values[k] + minimising.DECREASE * slopes[k] @ move
         assert abs(slopes[k + 1] @ move) <= minimising.FLATNESS * abs(slopes[k] @ move) + 1e-12
-        assert steps[k + 1].steps.item() == k + 1 and not steps[k].converged.item()
+        assert counts[k + 1] == k + 1 and not ends[k]
 
 
 def test_what_is_varied_may_be_nested():

@@ -11,6 +11,7 @@ from scipy import stats
 import nervure as nv
 from nervure import random
 from nervure.errors import AxisMismatch, DtypeMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from tests.shares import DEEP
 
 COUNT = 20_000
 LEAST = 1e-4
@@ -245,9 +246,10 @@ def test_derivatives_of_means(draw, slope):
 def test_extremes_are_finite():
     """A430: no draw is infinite where its distribution is not."""
     nv.seed(19)
-    for draw in (random.gumbel, random.exponential, random.logistic, random.laplace, random.cauchy,
-                 lambda axes, dtype: random.gamma(axes, 0.001, dtype=dtype)):
-        for dtype in (nv.float16, nv.bfloat16, nv.float32, nv.float64):
+    for number, draw in enumerate((random.gumbel, random.exponential, random.logistic, random.laplace, random.cauchy,
+                 lambda axes, dtype: random.gamma(axes, 0.001, dtype=dtype))):
+        kinds = (nv.float16, nv.bfloat16, nv.float32, nv.float64)
+        for dtype in kinds if DEEP else kinds[number % 2::2]:
             x = draw((5000,), dtype=dtype).numpy().astype(float)
             assert np.isfinite(x[:2]).all() and not np.isnan(x).any()
     assert random.poisson((5,), 0.0).tolist() == [0] * 5 and random.binomial((3,), 4, 1.0).tolist() == [4] * 3

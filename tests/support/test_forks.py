@@ -10,6 +10,7 @@ import pytest
 
 from nervure.support import forks
 from tests.processes import code_of_child, run_text
+from tests.shares import DEEP
 
 # Claim Q30. Children are forked at any moment of what two threads do, from the first import of a module on.
 BESIDE_THREADS = """
@@ -39,12 +40,12 @@ def first():
 threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
 for thread in threads: thread.start()
 codes = []
-for turn in range(20):
+for turn in range(TURNS):
     time.sleep(0.02 * (turn % 5))
     codes.append(code_of_child(lambda: first() == 6.0))
 over.append(True)
 for thread in threads: thread.join(60)
-assert codes == [0] * 20 and not errors, (codes, errors)
+assert codes == [0] * TURNS and not errors, (codes, errors)
 """
 
 # Each thread comes to the package by another door.
@@ -96,7 +97,7 @@ class Holding:
 
 @pytest.mark.parametrize("name", ["cpu", "interpreter"])
 def test_children_compute_though_threads_of_their_parent_compile(name):
-    run_text(BESIDE_THREADS.replace("NAME", name), NERVURE_CACHE="0")
+    run_text(BESIDE_THREADS.replace("NAME", name).replace("TURNS", "20" if DEEP else "8"), NERVURE_CACHE="0")
 
 
 def test_threads_that_begin_at_once_get_whole_modules():

@@ -37,15 +37,21 @@ def assert_same(resumed: nv.Trainer, whole: nv.Trainer) -> None:
     assert state(resumed) == state(whole)
 
 
-@pytest.mark.parametrize("steps", [STEPS - 1, STEPS, STEPS + 3, 2 * STEPS])
-def test_from_a_checkpoint_in_mid_epoch_or_at_its_end(whole, steps, tmp_path):
-    """T312: shuffle position, schedule, accumulated gradients, averages, running statistics, random numbers, means."""
-    own = trainer()
-    own.fit(DATA, EPOCHS, DATA, folder=tmp_path, save_every=1, keep=100, **SETTINGS)
+@pytest.fixture(scope="module")
+def every_step(whole, tmp_path_factory) -> Path:
+    """A folder with a checkpoint after each step, which do not change the training."""
+    own, folder = trainer(), tmp_path_factory.mktemp("steps")
+    own.fit(DATA, EPOCHS, DATA, folder=folder, save_every=1, keep=100, **SETTINGS)
     assert_same(own, whole)
-    assert len(checkpoints(tmp_path)) == EPOCHS * STEPS
+    assert len(checkpoints(folder)) == EPOCHS * STEPS
+    return folder
+
+
+@pytest.mark.parametrize("steps", [STEPS - 1, STEPS, STEPS + 3, 2 * STEPS])
+def test_from_a_checkpoint_in_mid_epoch_or_at_its_end(whole, every_step, steps):
+    """T312: shuffle position, schedule, accumulated gradients, averages, running statistics, random numbers, means."""
     other = trainer(seed=9)
-    other.fit(DATA, EPOCHS, DATA, resume=files.path_in(str(tmp_path), steps), **SETTINGS)
+    other.fit(DATA, EPOCHS, DATA, resume=files.path_in(str(every_step), steps), **SETTINGS)
     assert_same(other, whole)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -46,26 +48,41 @@ def same(first, second):
     return all([np.array_equal(mine, theirs) for mine, theirs in zip(first, second, strict=True)])
 
 
+class Usual(NamedTuple):
+    """What the training does without a limit: its numbers, its bytes, and the steps of its plan."""
+
+    numbers: list
+    bytes: int
+    steps: list
+
+
+@cache
+def usual(noise=True):
+    """The training without a limit, which is compiled once for the tests of this file."""
+    weights, step = training(noise=noise)
+    executable = step.executable
+    assert not executable.made_again
+    steps = [str(step) for step in executable.compilation.plan.steps]
+    return Usual(run(weights, step), executable.memory({}).bytes, steps)
+
+
 @pytest.mark.parametrize("noise", [True, False])
 @pytest.mark.parametrize("share", [0.75, 0.5])
 def test_the_bits_are_those_without_a_limit(share, noise):
     """V6, V7, V8: losses, weights and random numbers."""
-    usual = training(noise=noise)
-    limit = int(usual[1].executable.memory({}).bytes * share)
+    limit = int(usual(noise).bytes * share)
     limited = training(limit=limit, noise=noise)
     assert limited[1].executable.memory({}).bytes <= limit
     assert limited[1].executable.made_again
-    assert same(run(*usual), run(*limited))
+    assert same(usual(noise).numbers, run(*limited))
 
 
 def test_what_fits_is_as_it_is_without_a_limit():
     """V8"""
-    usual = training()[1].executable
-    size = usual.memory({}).bytes
+    size = usual().bytes
     found = training(limit=size)[1].executable
     assert found.memory({}).bytes == size and not found.made_again
-    assert [str(step) for step in found.compilation.plan.steps] == [
-        str(step) for step in usual.compilation.plan.steps]
+    assert [str(step) for step in found.compilation.plan.steps] == usual().steps
 
 
 def test_nothing_fits():
@@ -74,7 +91,7 @@ def test_nothing_fits():
         training(limit=1000)
     assert raised.value.operand == "memory_limit" and raised.value.expected == "at most 1,000 bytes"
     least = int(raised.value.got.split()[0].replace(",", ""))
-    assert 1000 < least < training()[1].executable.memory({}).bytes / 2
+    assert 1000 < least < usual().bytes / 2
     assert training(limit=least)[1].executable.memory({}).bytes <= least
     for wrong in (-1, "lots", 1.5, True):
         with pytest.raises(InvalidArgument, match="this is no limit of memory"):
@@ -117,9 +134,8 @@ def test_lengths_that_are_found():
 def test_symbols():
     """V10: one program for each set of values that are made again."""
     weights, step = training(nv.dim("n", min=1), "2MB")
-    other = training()
     executable, sizes = step.executable, (1, 30, 300, 600, 700)
-    assert same(run(weights, step, 600), run(*other))
+    assert same(run(weights, step, 600), usual().numbers)
     for rows in sizes:
         run(weights, step, rows, 1)
         assert executable.memory({"n": rows}).bytes <= 2_000_000
@@ -211,12 +227,12 @@ def test_a_second_cut_waits_for_nothing_that_the_first_one_made_again():
 
 def test_the_switch():
     """V12"""
-    size = training()[1].executable.memory({}).bytes
+    size = usual().bytes
     with flags.overriding(memory_limit=size // 2):
         weights, step = training()
         assert step.executable.memory({}).bytes <= size // 2
         found = run(weights, step)
-    assert same(found, run(*training()))
+    assert same(found, usual().numbers)
     assert flags.parse("memory_limit", "2GB") == 2 * 10**9
 
 

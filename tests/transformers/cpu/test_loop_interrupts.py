@@ -71,7 +71,7 @@ def test_an_interrupt_ends_any_loop_and_changes_nothing():
         step = cpu.computation([value(), nv.assign(w, w + 1)])
         for threads in (1, 2):
             flags.threads = threads
-            lateness = late(step, 0.15)
+            lateness = late(step, 0.06)
             assert lateness < 5, (name, threads, lateness)
             assert cpu.get(w) == 1 and cpu.get(steps) == 0 and (cpu.get(parts) == 1).all(), (name, threads)
     """, PROGRAMS)

@@ -9,6 +9,7 @@ import pytest
 
 import nervure as nv
 from tests.processes import run_text
+from tests.shares import DEEP
 
 export = pytest.importorskip("jax.export", reason="jax is not installed")
 
@@ -75,7 +76,7 @@ def test_lengths_stay_open(name, tmp_path):
     computation = nv.computation(OPEN[name](z), z)
     nv.export_stablehlo(computation, tmp_path / "file", unchecked=True)
     program, given = read(tmp_path / "file"), np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
-    for length in (1, 2, 3, 7):
+    for length in (1, 2, 3, 7) if DEEP else (1, 2, 7):
         for found, expected in zip(program.call(given[:length]), computation(given[:length]), strict=True):
             assert found.dtype == expected.dtype
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, strict=True)
