@@ -25,7 +25,7 @@ from tests.shares import DEEP
 SIZES = (1, 5, 70)
 """Values of the symbols, in turn."""
 
-MANY = 100_000
+MANY = 30_000
 """Kernels of more elements, which take Python seconds, run in a deep run alone; what they become is compared always."""
 
 
