@@ -53,6 +53,7 @@ NEEDED = {"cluster.md": "jax", "xla.md": "jax"}
 def test_examples_run(path, tmp_path, monkeypatch):
     if path.name in NEEDED:
         pytest.importorskip(NEEDED[path.name], reason=f"{NEEDED[path.name]} is not installed")
+        monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # what they start compiles in less time
     monkeypatch.chdir(tmp_path)
     run_document(path)
 

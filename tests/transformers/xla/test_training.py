@@ -32,7 +32,17 @@ def test_the_tests_of_layers_rules_and_trainings_hold_on_xla():
     assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) >= 5
 
 
-def test_the_digits_are_learnt(tmp_path, capsys):
+@pytest.fixture
+def quick_xla():
+    """XLA leaves most optimisations out, which make no difference to what a training learns."""
+    import jax
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+def test_the_digits_are_learnt(tmp_path, capsys, quick_xla):
     """X12: an epoch of the recipe, which is saved, and read on the default transformer."""
     assert main(["train", "digits", "--epochs", "1", "--transformer", "xla", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
