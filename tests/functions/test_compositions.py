@@ -110,6 +110,7 @@ HESSIANS = {
                                                                                                  dtype=nv.float64))),
 }
 
+
 def itself(function):
     return function
 
