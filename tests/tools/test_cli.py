@@ -137,6 +137,13 @@ def test_control_c_saves_and_says_how_to_go_on(tmp_path, capsys):
     assert histories[0] == histories[1]
 
 
+def test_control_c_before_a_training_is_one_line(capsys, monkeypatch):
+    """T314: with status 130, where there is no checkpoint to go on from."""
+    monkeypatch.setattr("nervure.tools.train.train", lambda *given: signal.raise_signal(signal.SIGINT))
+    assert main(["train", "digits"]) == 130
+    assert capsys.readouterr().err == "nervure: interrupted\n"
+
+
 def test_patience_holds_back_a_tenth(tmp_path, capsys):
     """T316: and ends training early."""
     assert main(["train", "digits", "--epochs", "3", "--patience", "1", "--out", str(tmp_path)]) == 0

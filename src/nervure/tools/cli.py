@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             nv.processes.leave(nv.processes.status_after(error))
         return 1
     except KeyboardInterrupt as stop:
-        print(f"nervure: {stop or 'interrupted'}", file=sys.stderr)
+        print(f"nervure: {str(stop) or 'interrupted'}", file=sys.stderr)
         if getattr(stop, "checkpoint", None) is not None:
             given = [entry for entry in (sys.argv[1:] if arguments is None else arguments) if entry != "--resume"]
             print(f"go on with: {shlex.join(['nervure', *given, '--resume'])}", file=sys.stderr)
