@@ -221,16 +221,20 @@ def test_what_a_callback_raises_ends_the_training_between_steps():
 def test_what_stands_in_the_history_is_a_number(tmp_path):
     """T374: NumPy's become Python's."""
     class Writes(Callback):
-        def __init__(self, value):
-            self.value = value
+        def __init__(self, value, name="own"):
+            self.value, self.name = value, name
 
         def epoch_end(self, trainer, entry):
-            entry["own"] = self.value
+            entry[self.name] = self.value
     for value in (np.float32(0.5), np.int64(3), np.eye(2)):
         entry, = small().fit(DATA, 1, folder=tmp_path, callbacks=[Writes(value)], **SETTINGS)
         assert entry["own"] == value.tolist() and type(entry["own"]) in (int, float, list)
-    with pytest.raises(nv.WrongKind, match="an entry of the history has numbers"):
-        small().fit(DATA, 1, callbacks=[Writes("good")], **SETTINGS)
+    for value in ("good", None, [[1], [1, 2]], 1j):
+        with pytest.raises(nv.WrongKind, match=r"an entry of the history has numbers\n") as caught:
+            small().fit(DATA, 1, callbacks=[Writes(value)], **SETTINGS)
+        assert caught.value.operand == "str 'own'"
+    with pytest.raises(nv.WrongKind, match="an entry of the history has numbers by names"):
+        small().fit(DATA, 1, callbacks=[Writes(1.0, 3)], **SETTINGS)
 
 
 def test_an_integer_of_a_callback_may_stop_a_training_that_goes_on(tmp_path):

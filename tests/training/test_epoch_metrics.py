@@ -134,18 +134,19 @@ def test_classes_are_the_axis_that_targets_lack():
 
 
 class Halved(Metric):
-    def __init__(self, value: object, gathers: bool = False) -> None:
-        self.value, self.gathers = value, gathers
+    def __init__(self, value: object, gathers: bool = False, made: object = "half") -> None:
+        self.value, self.gathers, self.made = value, gathers, made
 
     def update(self, outputs, targets):
         return self.value(outputs)
 
     def result(self, value):
-        return "half"
+        return self.made
 
 
 @pytest.mark.parametrize(("metric", "kind", "message"), [
-    (Halved(lambda x: nv.sum(x, out_axes=())), nv.WrongKind, "halved is a number, or an array"),
+    *[(Halved(lambda x: nv.sum(x, out_axes=()), made=made), nv.WrongKind, "halved is a number, or an array")
+      for made in ("half", None, [[1], [1, 2]])],
     (Halved(lambda x: x), nv.WrongKind, "halved adds up tensors that have one shape"),
     (Halved(lambda x: nv.outer(x[:, 0], x[:, 1])), nv.WrongKind, "halved adds up tensors that have one shape"),
     (Halved(lambda x: 3.0), nv.WrongKind, "halved is a tensor"),

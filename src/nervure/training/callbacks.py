@@ -29,7 +29,7 @@ import numpy as np
 
 from nervure.errors import WrongKind, shown
 from nervure.front.argument_parsing import members
-from nervure.training.readings import Entry
+from nervure.training.readings import Entry, entry_numbers
 
 if TYPE_CHECKING:
     from nervure.training.trainer import Trainer
@@ -122,14 +122,13 @@ def check_entry(entry: Entry) -> None:
     """Converts the values that callbacks have put into an entry to Python's numbers; WrongKind for anything but
     numbers.
     """
+    rule = "an entry of the history has numbers"
     for name, value in entry.items():
-        if type(value) in (int, float):
-            continue
-        array = np.asarray(value)
-        if not isinstance(name, str) or array.dtype.kind not in "fiub":
-            raise WrongKind("an entry of the history has numbers", op="fit", operand=shown(name), got=shown(value),
-                            expected="a number, or an array of numbers", help="float(x) makes one")
-        entry[name] = array.tolist()
+        if not isinstance(name, str):
+            raise WrongKind(f"{rule} by names", op="fit", operand="entry", got=shown(name), expected="a text",
+                            help="str(name) makes one")
+        if type(value) not in (int, float):
+            entry[name] = entry_numbers(value, rule, "fit", shown(name), "float(x) makes one").tolist()
 
 
 def _checked_state(callback: Callback, name: str) -> dict[str, object]:

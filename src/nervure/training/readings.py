@@ -18,6 +18,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.given_arrays import numpy_array
 from nervure.front.pytrees import Pattern, unflatten
 from nervure.training.metrics import Metric
 
@@ -29,6 +30,18 @@ Entry = dict[str, float]
 def is_measure(name: str, value: object) -> bool:
     """Whether a value of an entry is a number that tells how good a model is, not how far or how fast it goes."""
     return name not in ("epoch", "steps") and not name.startswith("learning_rate") and isinstance(value, (int, float))
+
+
+def entry_numbers(value: object, rule: str, op: str, operand: str, help: str) -> np.ndarray:
+    """Returns a value for an entry as an array; WrongKind, which states the ``rule``, for anything but numbers."""
+    try:
+        array = numpy_array(value, op)
+    except (InvalidArgument, WrongKind):
+        array = None
+    if array is None or array.dtype.kind not in "fiub":
+        raise WrongKind(rule, op=op, operand=operand, got=shown(value), expected="a number, or an array of numbers",
+                        help=help)
+    return array
 
 
 Parts = list[list[np.ndarray] | None]
@@ -58,11 +71,8 @@ class Whole(NamedTuple):
         """Returns the metric of all collected data, as the history has it."""
         made = unflatten(self.pattern, parts)
         value = self.metric.result(*made) if isinstance(made, tuple) else self.metric.result(made)
-        array = np.asarray(value)
-        if array.dtype.kind not in "fiub":
-            raise WrongKind(f"{self.name} is a number, or an array of numbers", op="Trainer", operand=self.name,
-                            got=shown(value), expected="a number or an array",
-                            help="result makes one of what update gave")
+        array = entry_numbers(value, f"{self.name} is a number, or an array of numbers", "Trainer", self.name,
+                              "result makes one of what update gave")
         return cast("float", array.astype(np.float64).tolist())  # an array becomes nested lists
 
     def joined(self, before: Parts | None, parts: Sequence[np.ndarray | None]) -> Parts:
