@@ -79,8 +79,29 @@ def tell_of_checkpoint(path: str, wanted: dict[str, str]) -> None:
     tell("weights", all([wanted[key].startswith(array.tobytes().hex()) for key, array in found.items()]))
 
 
+class Pinned(nn.Module):
+    """A layer whose results are distributed by examples."""
+
+    def __init__(self, wanted: str | None) -> None:
+        self.layer, self.wanted = nn.LinearLayer("F=8", "Y=4", weights=0.1), wanted
+
+    def forward(self, x: nv.Tensor) -> nv.Tensor:
+        return nv.shard_as(self.layer(x), {"N": self.wanted})
+
+
+def tell_of_pinned() -> None:
+    """Trains where values in the middle lie by examples, whose last batch is not divided."""
+    losses = []
+    for distribution in ({"mesh": nv.Mesh({"data": 4}), "shard": {"N": "data"}}, {}):
+        own = nv.Trainer(Pinned("data"), nv.optim.SGD(0.1), nn.losses.cross_entropy, axes=("N=n, F=8", "N=n"),
+                         transformer=new(), **distribution)
+        losses.append([entry["loss"] for entry in [*fit(own, 2), own.evaluate(DATA)]])
+    tell("pinned", losses)
+
+
 def main(folder: str) -> None:
     tell_of_trainings(folder)
+    tell_of_pinned()
     mesh = nv.Mesh({"data": 4})
     own = trainer(new(), mesh=nv.Mesh({"data": 3}), shard={"N": "data"})
     tell("undivided", message(lambda: fit(own, 1)))

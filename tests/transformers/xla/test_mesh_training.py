@@ -29,6 +29,12 @@ def test_a_training_on_a_mesh_is_that_on_one_device(facts):
     assert facts["on a mesh"][0]["loss"] != facts["on a mesh"][2]["loss"]
 
 
+def test_a_last_batch_lies_whole_where_shard_as_would_split_it(facts):
+    """J3, J6"""
+    mine, theirs = facts["pinned"]
+    assert len(mine) == 3 and np.allclose(mine, theirs, atol=1e-5)
+
+
 def test_a_training_goes_on_from_parts(facts):
     """J6, J7: on the same mesh as without the interruption, and from the same bits on another one and on the cpu."""
     assert facts["goes on"] and facts["bits on cpu"] and facts["bits on another mesh"] and facts["weights"]

@@ -32,7 +32,7 @@ from nervure.transformers.report import PlaceReport
 from nervure.transformers.xla.functions import Array
 from nervure.types.chosen_rows import ChosenRows
 from nervure.types.description import BasicTensorDescription, Labels
-from nervure.types.dim import Dim
+from nervure.types.dim import Dim, DimLike
 from nervure.types.mesh import Sharding, Split
 
 Place: TypeAlias = "jax.Device | NamedSharding"
@@ -120,17 +120,19 @@ class OnMesh:
         does not divide the length.
         """
         known = self._sharding.mesh
-        for axis, entry in enumerate(op.splits):
+        for entry in op.splits:
             for name in entry or ():
                 if name not in known.axes:
                     raise op.fail(InvalidArgument, f"the mesh has no axis {name}", got=name,
                                   expected=", ".join(known.axes), help="name an axis of the mesh of the computation")
+        splits = [entry and self._divided(entry, *lengths) for entry, *lengths in zip(
+            op.splits, op.output.type.shape, value.shape, strict=True)]
+        for entry, length in zip(splits, value.shape, strict=True):
             parts = self._sharding.parts(entry or ())
-            if value.shape[axis] % parts:
-                raise op.fail(InvalidArgument, f"a length of {value.shape[axis]} is not split over {parts} devices",
-                              got=value.shape[axis], expected=f"a multiple of {parts}",
-                              help="choose such a length, or leave the axis out")
-        spec = PartitionSpec(*[PartitionSpec.UNCONSTRAINED if entry is None else entry or None for entry in op.splits])
+            if length % parts:
+                raise op.fail(InvalidArgument, f"a length of {length} is not split over {parts} devices", got=length,
+                              expected=f"a multiple of {parts}", help="choose such a length, or leave the axis out")
+        spec = PartitionSpec(*[PartitionSpec.UNCONSTRAINED if entry is None else entry or None for entry in splits])
         return jax.lax.with_sharding_constraint(value, NamedSharding(self.mesh, spec))
 
     def jitted(self, traced: Callable[..., Any], read: Sequence[Variable], replaced: Sequence[Variable],
@@ -165,11 +167,16 @@ class OnMesh:
     def _placed(self, value: Value, what: str) -> NamedSharding:
         shape = numbers(value.type.shape, self._bindings)
         split = self._sharding.split(value.labels, what, len(shape))
-        if self._sharding.allows_rest:  # each device computes the rest as one device would
-            split = tuple([() if isinstance(declared, Dim) and length % self._sharding.parts(names) else names
-                           for names, declared, length in zip(split, value.type.shape, shape, strict=True)])
+        split = tuple([self._divided(*each) for each in zip(split, value.type.shape, shape, strict=True)])
         self._sharding.check_divided(split, value.labels, shape, what)
         return self._of(split)
+
+    def _divided(self, names: tuple[str, ...], declared: DimLike, length: int) -> tuple[str, ...]:
+        """Returns the axes of the mesh over which a length lies: none if it is a rest, which each device computes as
+        one device would.
+        """
+        is_rest = self._sharding.allows_rest and isinstance(declared, Dim) and length % self._sharding.parts(names)
+        return () if is_rest else names
 
     def _split_of(self, variable: Variable) -> Split:
         what, labels = f"the variable {variable.name or 'without a name'}", self._labels.get(variable)
