@@ -126,7 +126,7 @@ def _memory(report: CompilationReport) -> str:
         together = "" if report.together_bytes is None else f", {report.together_bytes:,} together"
         parts.append(f"  {amount(report.apart_bytes)} bytes if each had its own{together}")
     if report.inside_bytes:
-        parts.append(f"  {amount(report.inside_bytes)} bytes inside of branches and loops")
+        parts.append(f"  {amount(report.inside_bytes)} bytes inside of branches, loops and sorts")
     parts.extend([f"  {name} is updated in place" for name in report.in_place])
     parts.extend([f"  {entry.name} is made again: {entry.bytes:,} bytes, in some {entry.nanoseconds / 1000:,.0f} us"
                   for entry in report.made_again])

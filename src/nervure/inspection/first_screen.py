@@ -146,7 +146,8 @@ def _memory(report: CompilationReport) -> str:
     inside = report.inside_bytes
     if not isinstance(inside, int):
         return ""
-    amounts |= {"temporaries": report.together_bytes or 0, "branches and loops": inside, "packed panels": sum(kept)}
+    amounts |= {"temporaries": report.together_bytes or 0, "branches, loops and sorts": inside,
+                "packed panels": sum(kept)}
     parts = ", ".join([f"{size:,} of {name}" for name, size in amounts.items() if size])
     again = report.made_again
     more = f"\nmade again: {len(again)} {plural(len(again), 'value')} of {sum([entry.bytes for entry in again]):,} " \

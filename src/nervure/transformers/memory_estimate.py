@@ -190,14 +190,15 @@ def _impossible(op: Op, bindings: Mapping[str, int]) -> NervureError:
                    got=f"an empty axis: {numbers(chosen_from(op) or (), bindings)}", help=help)
 
 
-def check_fits(function: Function, bindings: Mapping[str, int], stored: Collection[Value] | None = None) -> None:
+def check_fits(function: Function, bindings: Mapping[str, int], stored: Collection[Value] | None = None,
+               borrowed: int = 0) -> None:
     """Raises InvalidArgument if a call of ``function`` needs more memory than this machine has, or more than
-    ``flags.memory_limit``.
+    ``flags.memory_limit``. Its ops take ``borrowed`` bytes beside their values while they run.
     """
     peak, op = needed(function, bindings, stored)
     limit = flags.allowed_bytes()
-    if peak > limit and op is not None:
-        raise op.fail(InvalidArgument, "this call needs more memory than there is", got=f"{peak:,} bytes",
+    if peak + borrowed > limit and op is not None:
+        raise op.fail(InvalidArgument, "this call needs more memory than there is", got=f"{peak + borrowed:,} bytes",
                       expected=f"at most {limit:,} bytes",
                       help=f"the largest value is {', '.join([str(value.type) for value in op.outputs])}; "
                            f"flags.memory_limit sets another limit")

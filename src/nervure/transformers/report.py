@@ -188,8 +188,9 @@ class CompilationReport(Uncopyable):
     """The steps of an executable in order, and its memory.
 
     ``apart_bytes`` is the memory that temporaries would take without sharing, ``together_bytes`` the block that they
-    share, ``inside_bytes`` what branches and loops take beside it; ``in_place`` names the variables that are updated in
-    place; ``panels`` are kept between calls; ``made_again`` are the values that a limit of memory does not let it keep.
+    share, ``inside_bytes`` what branches, loops and sorts take beside it; ``in_place`` names the variables that are
+    updated in place; ``panels`` are kept between calls; ``made_again`` are the values that a limit of memory does not
+    let it keep.
     On a mesh ``places`` say where tensors lie, and ``exchanges`` what its devices send each other.
     """
 

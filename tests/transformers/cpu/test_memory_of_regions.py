@@ -1,4 +1,4 @@
-"""Memory of branches and loops: what is inside of them counts, in reports and under a limit."""
+"""Memory of branches, loops and sorts: what they take counts, in reports and under a limit."""
 
 from __future__ import annotations
 
@@ -64,10 +64,11 @@ def test_explain_says_how_much(make, length, named):
     found = nv.explain(computation, np.ones(200, np.float32), repeat=0)
     inside, memory = found.to_dict()["inside_bytes"], computation.executable.memory({"n": 200}).bytes
     parts = {"arguments": 800, "results": memory - found.report.together_bytes - inside,
-             "temporaries": found.report.together_bytes, "branches and loops": inside}
+             "temporaries": found.report.together_bytes, "branches, loops and sorts": inside}
     assert f"memory of a call: {memory + 800:,} bytes: {shown(parts)}" in str(found).splitlines()
-    assert (f"  {inside:,} bytes inside of branches and loops" in found.details()) == (inside > 0)
-    assert ("MB for what is inside" in found.details()) == (inside > 0)
+    assert (f"  {inside:,} bytes inside of branches, loops and sorts" in found.details()) == (inside > 0)
+    ends = [" MB for what is inside" in found.details(), " MB while it runs" in found.details()]
+    assert any(ends) == (inside > 0) and not all(ends)
     assert (nv.explain(computation).report.inside_bytes == inside) == (length == 200 or inside == 0)
 
 
@@ -84,3 +85,72 @@ def test_a_limit_counts_it():
     np.testing.assert_array_equal(exact(np.ones(200, np.float32)), loop(200)(np.ones(200, np.float32)))
     with pytest.raises(InvalidArgument, match="it needs more memory than its limit"):
         loop(200, memory_limit=needed - 1)
+
+
+LONG = 40_000  # elements of a row that threads share
+SORTS = [(nv.sort, 8), (nv.argsort, 16), (lambda x: nv.argsort(x.astype(nv.float64)), 32),
+         (lambda x: nv.argsort(x.astype(nv.float16)), 16), (lambda x: nv.sort(x.astype(nv.float16)), 16),
+         (lambda x: nv.top_k(x, 2000), 16 * (2 * 2000 + 256) / LONG)]
+"""Sorts of float32, with the bytes for an element that they take while they run."""
+
+
+@pytest.mark.parametrize(("sort", "each"), SORTS)
+@pytest.mark.parametrize(("rows", "threads"), [(1, 1), (1, 3), (2, 3), (5, 3)])
+def test_sorts_count_the_rows_that_threads_work_on(sort, each, rows, threads):
+    """V13: a row of each thread, or one that they share."""
+    n = nv.dim("n", min=1)
+    for length in (LONG, n):
+        x = nv.placeholder((rows, length))
+        with nv.flags.overriding(threads=threads):
+            computation = nv.computation(sort(x), x)
+            inside = nv.explain(computation, np.ones((rows, LONG), np.float32), repeat=0).report.inside_bytes
+            assert inside == min(rows, threads) * LONG * each
+            most = nv.types.dim.evaluate(computation.executable.memory().bytes, {"n": LONG})
+            assert computation.executable.memory({"n": LONG}).bytes <= most
+
+
+def test_what_a_sort_takes_is_what_it_says():
+    """V13: a whole call stays within what its memory says."""
+    def status(name):
+        with open("/proc/self/status") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+    length, x = 4_000_000, nv.placeholder((N,))
+    values = np.random.default_rng(0).random(length, np.float32)
+    computation = nv.computation(nv.argsort(x), x)
+    computation(values[:300])
+    try:
+        with open("/proc/self/clear_refs", "w") as peak:
+            peak.write("5")
+    except OSError:
+        pytest.skip("the peak of a process cannot be set back here")
+    before = status("VmRSS")
+    computation(values)
+    assert status("VmHWM") - before <= computation.executable.memory({"n": length}).bytes + 8_000_000
+
+
+@pytest.mark.parametrize("length", [LONG, N])
+def test_limits_count_what_sorts_take(length):
+    """V6, V12, V13: of a computation, and of the switch for all calls."""
+    def sorting(**keywords):
+        x = nv.placeholder((length,))
+        return nv.computation(nv.argsort(x), x, **keywords)
+    given = np.ones(LONG, np.float32)
+    needed = sorting().executable.memory({"n": LONG}).bytes
+    assert needed == LONG * 28 and sorting(memory_limit=needed)(given).tolist() == list(range(LONG))
+    with pytest.raises(InvalidArgument, match="it needs more memory than its limit"):
+        sorting(memory_limit=needed - 1)(given)
+    with nv.flags.overriding(memory_limit=needed):
+        sorting()(given)
+    with nv.flags.overriding(memory_limit=needed - 1):
+        with pytest.raises(InvalidArgument, match="needs more memory than there is") as caught:
+            sorting()(given)
+        assert caught.value.got == f"{needed:,} bytes"
+
+
+def test_the_switch_counts_what_is_inside_of_loops():
+    """V12, V13"""
+    needed = loop(N).executable.memory({"n": 200}).bytes
+    with nv.flags.overriding(memory_limit=needed):
+        loop(N)(np.ones(200, np.float32))
+    with nv.flags.overriding(memory_limit=needed // 2), pytest.raises(InvalidArgument, match="than there is"):
+        loop(N)(np.ones(200, np.float32))

@@ -11,17 +11,22 @@ True
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
+from nervure import flags
 from nervure.errors import NotSupported
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import PARTS, CompiledCall, CompiledKernel
+from nervure.transformers.cpu.kept_panels import Panels
 from nervure.transformers.cpu.runtime import runtime_library
+from nervure.transformers.cpu.runtime.cores import threads
 from nervure.transformers.memory_estimate import most
+from nervure.types.dim import DimLike
 
 _NIN, _NOUT, _FUNCTIONS, _DATA, _NTYPES = 16, 20, 32, 40, 48
 
@@ -41,6 +46,11 @@ class CallCode(NamedTuple):
         assert self.kernel.call is not None
         return self.kernel.call
 
+    def most_borrowed(self, panels: Sequence[Panels] = ()) -> DimLike:
+        """Returns a bound of the bytes that it takes from the pool of memory, in symbols; it has no ``panels``."""
+        rows, most_rows = self.call.rows, threads(flags.threads)
+        return self.call.row_bytes * (min(rows, most_rows) if isinstance(rows, int) else most_rows)
+
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
         call, launch = self.call, self.kernel.launch
@@ -51,10 +61,11 @@ class CallCode(NamedTuple):
             found = None if found is None else found._replace(
                 sizes=(found.sizes[0], *enumerate(known), *found.sizes[3:]))
         nanoseconds = launch.duration.nanoseconds(bindings)
+        rows, row_bytes = most((call.rows, call.row_bytes), bindings)
         return runtime.ProgramStep(
             0, self.kernel.buffers, sizes, nanoseconds=nanoseconds,
             runner=runtime_library.library(PARTS[call.function]).address(call.function),
-            longest=nanoseconds if call.is_shared else 0,
+            longest=nanoseconds if call.is_shared else 0, borrowed=min(rows, threads(flags.threads)) * row_bytes,
             found=() if found is None else found.instructions(bindings))
 
 

@@ -121,13 +121,16 @@ class CompiledRegion:
 class CompiledCall:
     """A call of the runtime's own code: the name of its ``function``, and whether threads share what it does.
 
-    One that runs a loop of NumPy's has the name of NumPy's function, and the letters of its element types.
+    One that runs a loop of NumPy's has the name of NumPy's function, and the letters of its element types. While it
+    runs it takes ``row_bytes`` of the pool of memory for each of its ``rows`` that threads work on at one time.
     """
 
     function: str
     is_shared: bool = False
     loop: str = ""
     types: str = ""
+    rows: DimLike = 1
+    row_bytes: DimLike = 0
 
     def is_sound(self) -> bool:
         """Whether the runtime has such a function."""

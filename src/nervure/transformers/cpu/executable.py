@@ -127,9 +127,12 @@ class CpuExecutable(Executable):
     def check_fits(self, bindings: Bindings) -> None:
         if flags.check_nan:  # the reference checks every value
             check_fits(self.optimised, bindings)
-        elif not 0 <= self._loaded.compiled.memory.peak(bindings)[0] <= flags.allowed_bytes() and not (
-                self.made_again and self.memory(bindings).bytes <= flags.allowed_bytes()):
-            check_fits(self.optimised, bindings, self.compilation.plan.stored)
+            return
+        peak, allowed = self._loaded.compiled.memory.peak(bindings)[0], flags.allowed_bytes()
+        borrowed = self._loaded.borrowed(bindings, self._panels) if 0 <= peak <= allowed else 0
+        if not 0 <= peak <= allowed - borrowed and not (
+                self.made_again and self.memory(bindings).bytes <= allowed):
+            check_fits(self.optimised, bindings, self.compilation.plan.stored, borrowed)
 
     def specialise(self, bindings: Bindings) -> Specialised:
         cells = self.transformer.cells.of(self._variables)

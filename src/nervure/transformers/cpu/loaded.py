@@ -51,16 +51,21 @@ class StepCode(Protocol):
 
 
 @runtime_checkable
-class HoldsFunctions(Protocol):
+class Borrows(StepCode, Protocol):
+    """The code of a step that takes memory from the pool while it runs: of a branch, a loop, or a whole op."""
+
+    def most_borrowed(self, panels: Sequence[Panels] = ()) -> DimLike:
+        """Returns a bound of the bytes that it takes, in symbols."""
+
+
+@runtime_checkable
+class HoldsFunctions(Borrows, Protocol):
     """The code of a step that runs functions in memory of their own: a branch or a loop."""
 
     functions: tuple[LoadedFunction, ...]
 
     def step(self, bindings: Bindings, panels: Sequence[Panels] = ()) -> runtime.ProgramStep:
         """Returns the step for these sizes. The functions have the ``panels`` in their order, or none."""
-
-    def most_borrowed(self, panels: Sequence[Panels] = ()) -> DimLike:
-        """Returns a bound of the bytes that it takes from the pool of memory, in symbols."""
 
 
 class LoadedFunction:
@@ -136,9 +141,10 @@ class LoadedFunction:
                                self._new_arrays(bindings, in_place), self._variables(in_place))
 
     def borrowed(self, bindings: Bindings, panels: Panels) -> int:
-        """Returns the most bytes that its branches and loops take at one time, beside the block of a call."""
-        return max([code.step(bindings, panels.inside[number]).borrowed for number, code in enumerate(self.codes)
-                    if isinstance(code, HoldsFunctions)], default=0)
+        """Returns the most bytes that its branches, loops and whole ops take at one time, beside the block of a call.
+        """
+        return max([self._step(number, bindings, panels).borrowed for number, code in enumerate(self.codes)
+                    if isinstance(code, Borrows)], default=0)
 
     def functions(self) -> Iterator[LoadedFunction]:
         """Yields itself, and the functions of its branches and loops, as ``CompiledFunction.functions`` does."""
@@ -159,7 +165,7 @@ class LoadedFunction:
         """Returns a symbolic upper bound of ``borrowed``."""
         bytes: DimLike = 0
         for number, code in enumerate(self.codes):
-            if isinstance(code, HoldsFunctions):
+            if isinstance(code, Borrows):
                 bytes = bytes + code.most_borrowed(panels.inside.get(number, ()))
         return bytes
 
@@ -175,8 +181,7 @@ class LoadedFunction:
         """Returns the steps for these ``bindings``, with their buffers numbered as in ``buffers``. A copy of memory to
         itself has nothing to do.
         """
-        steps = [code.step(bindings, panels.inside.get(number, ())) if isinstance(code, HoldsFunctions)
-                 else code.step(bindings) for number, code in enumerate(self.codes)]
+        steps = [self._step(number, bindings, panels) for number in range(len(self.codes))]
         if not self.written(in_place):
             steps = [step._replace(in_place=False) for step in steps]
         for number, kernel in enumerate(self.compiled.kernels):
@@ -188,6 +193,12 @@ class LoadedFunction:
             for number in range(self.compiled.preheader, len(steps)):
                 steps[number] = steps[number]._replace(found=runtime.IMPOSSIBLE)
         return steps
+
+    def _step(self, number: int, bindings: Bindings, panels: Panels) -> runtime.ProgramStep:
+        code = self.codes[number]
+        if isinstance(code, HoldsFunctions):
+            return code.step(bindings, panels.inside.get(number, ()))
+        return code.step(bindings)
 
     def buffers(self, offsets: Mapping[int, int], panels: Panels, in_place: InPlace) -> list[runtime.BufferLocation]:
         """Returns the places of the storages, given the offsets of temporaries in the arena."""

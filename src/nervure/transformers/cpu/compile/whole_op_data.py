@@ -36,8 +36,8 @@ from nervure.transformers.cpu.compile.region_data import place_of
 from nervure.transformers.cpu.compiled import LIBRARY_RUNNER, CompiledCall, LaunchParameters
 from nervure.transformers.cpu.runtime.accumulating import part_of
 from nervure.transformers.cpu.runtime.key_sorting import KINDS
-from nervure.transformers.cpu.runtime.ordering import KeyKind
-from nervure.types.dim import DimLike, product
+from nervure.transformers.cpu.runtime.ordering import SPARE, KeyKind, fits_a_word
+from nervure.types.dim import DimLike, dim_min, product
 from nervure.types.dtype import DType, bool_
 from nervure.types.duration import Duration
 
@@ -70,7 +70,8 @@ def call_of(step: OpaqueStep, wanted: Container[Storage]) -> tuple[CompiledCall,
         places = places[:1] + places  # in the place of factors, which are not read
     if isinstance(op, Sort) and step.outputs[1] not in wanted and op.operands[0].dtype.itemsize in KINDS:
         runner = "run_sort_keys"
-    call = CompiledCall(runner, is_shared=type(op) in _SHARED)
+    rows, row_bytes = _borrowed(op, runner)
+    call = CompiledCall(runner, is_shared=type(op) in _SHARED, rows=rows, row_bytes=row_bytes)
     return call, LaunchParameters((*places, *own(op)), duration=duration)
 
 
@@ -87,6 +88,16 @@ def _of_rows(op: WholeOp) -> tuple[DimLike, ...]:
 
 def _of_sort(op: Sort | TopK) -> tuple[DimLike, ...]:
     return *_of_rows(op), *_ordering(op.operands[0].dtype, op.descending)
+
+
+def _borrowed(op: Op, runner: str) -> tuple[DimLike, DimLike]:
+    """Returns the number of rows, and the bytes of the two places between which a sort moves the entries of a row."""
+    if not isinstance(op, (Sort, TopK)):
+        return 1, 0
+    rows, length = _of_rows(op)
+    width = op.operands[0].dtype.itemsize
+    entry = width if runner == "run_sort_keys" else 8 if fits_a_word(width) else 16
+    return rows, 2 * entry * (dim_min(length, 2 * op.k + SPARE) if isinstance(op, TopK) else length)
 
 
 def _of_top_k(op: TopK) -> tuple[DimLike, ...]:

@@ -33,7 +33,7 @@ from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
 from nervure.transformers.cpu.kept_panels import Panels, PanelSource
-from nervure.transformers.cpu.loaded import LoadedFunction
+from nervure.transformers.cpu.loaded import Borrows, LoadedFunction, StepCode
 from nervure.transformers.cpu.region_code import RegionCode
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import (
@@ -118,7 +118,15 @@ class _Reporting:
                                   code.described(), *self._packed_inside(code, panels),
                                   f"takes {most}{megabytes(inside)} MB for what is inside"))
         return StepReport(number, "host", str(step).removeprefix("opaque "), self._lines(step.cluster), reads, writes,
-                          total([*reads, *writes]))
+                          total([*reads, *writes]), notes=self._working(code))
+
+    def _working(self, code: StepCode) -> tuple[str, ...]:
+        """Describes the memory that a whole op takes while it runs."""
+        if not isinstance(code, Borrows) or code.most_borrowed() == 0:
+            return ()
+        if self._bindings is None:
+            return (f"takes at most {megabytes(code.most_borrowed())} MB while it runs",)
+        return (f"takes {megabytes(code.step(self._bindings).borrowed)} MB while it runs",)
 
     def _kernel(self, number: int, step: KernelStep, code: Code) -> StepReport:
         kernel, bindings = step.lowered.kernel, self._bindings

@@ -33,6 +33,9 @@ DIGITS = 256
 LONG = 1 << 15
 """The length from which threads share a row, where there are fewer rows than threads."""
 
+SPARE = 256
+"""The entries for which there is room beside twice as many as are wanted, where only the first of a row are."""
+
 SOURCE, VALUES, POSITIONS, ROWS, LENGTH, ORDER = range(6)
 """The numbers of what a sort is told, in the order of its sizes."""
 

@@ -36,6 +36,7 @@ from nervure.transformers.cpu.runtime.ordering import (
     POSITIONS,
     ROWS,
     SOURCE,
+    SPARE,
     TYPES,
     VALUES,
     Entries,
@@ -273,7 +274,7 @@ def first_of_rows(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: 
     """
     given = Table(sizes, I64)
     length, wanted, order = given[LENGTH], given[_COUNT], Ordering.read(given, ORDER)
-    room = least(b, wanted * 2 + 256, length)
+    room = least(b, wanted * 2 + SPARE, length)
 
     def build(is_pair: bool) -> None:
         words = room * (2 if is_pair else 1)
