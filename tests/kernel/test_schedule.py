@@ -22,7 +22,7 @@ from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.support.machine import GENERIC
 from tests.ir.golden import GOLDEN
-from tests.kernel.before_after import check_file
+from tests.kernel.before_after import check_bits, check_file
 from tests.kernel.random_kernels import random_case
 from tests.kernel.running import run
 
@@ -32,6 +32,22 @@ SEEDS = 2_000 if os.environ.get("DEEP_TESTS") else 200
 def name_of(rewrite) -> str:
     """The file of a rewrite, as a module and as a golden file."""
     return rewrite.__module__.rpartition(".")[2]
+
+
+def file_of(rewrite) -> str:
+    """The golden file of a rewrite."""
+    return f"kernel/schedule/{name_of(rewrite)}.txt"
+
+
+def scheduled(kernel: Kernel) -> Kernel:
+    """A kernel after all rewrites of the order of its loops."""
+    return schedule_kernel(kernel, GENERIC)
+
+
+def streamed(kernel: Kernel) -> Kernel:
+    """A kernel whose results are large."""
+    return with_streaming_stores(kernel, GENERIC, {buffer: 1024 for buffer in kernel.buffers
+                                                   if buffer.role in ("out", "inout")})
 
 
 def vectorised(kernel: Kernel) -> Kernel:
@@ -61,18 +77,24 @@ def test_every_rewrite_keeps_what_it_does_not_know():
 
 @pytest.mark.parametrize("rewrite", LOOP_ORDER, ids=name_of)
 def test_loops_walk_memory_as_it_lies(rewrite):
-    check_file(f"kernel/schedule/{name_of(rewrite)}.txt", lambda kernel: schedule_kernel(kernel, GENERIC))
+    check_file(file_of(rewrite), scheduled)
 
 
 @pytest.mark.parametrize("rewrite", (*VECTORISATION, *REDUCTIONS), ids=name_of)
 def test_a_kernel_says_how_it_runs(rewrite):
     """On a machine with registers of eight lanes."""
-    check_file(f"kernel/schedule/{name_of(rewrite)}.txt", lambda kernel: rewrite(kernel, GENERIC))
+    check_file(file_of(rewrite), lambda kernel: rewrite(kernel, GENERIC))
 
 
 def test_large_results_are_stored_past_the_caches():
-    check_file("kernel/schedule/streaming.txt", lambda kernel: with_streaming_stores(
-        kernel, GENERIC, {buffer: 1024 for buffer in kernel.buffers if buffer.role in ("out", "inout")}))
+    check_file(file_of(with_streaming_stores), streamed)
+
+
+@pytest.mark.parametrize("rewrite", (*REWRITES, with_streaming_stores), ids=name_of)
+def test_rewritten_kernels_leave_the_same_bits(rewrite):
+    changed = scheduled if rewrite in LOOP_ORDER else streamed if rewrite is with_streaming_stores else \
+        lambda kernel: rewrite(kernel, GENERIC)
+    check_bits(file_of(rewrite), changed)
 
 
 def test_every_rewrite_has_its_examples():

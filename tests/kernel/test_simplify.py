@@ -13,7 +13,7 @@ from nervure.kernel.simplify import REWRITES, simplify_kernel
 from nervure.kernel.simplify.folding import folded
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dtype import bool_, float32, float64, int8, int64, uint8, uint64
-from tests.kernel.before_after import check_file
+from tests.kernel.before_after import check_bits, check_file
 from tests.kernel.block import number
 from tests.kernel.kernels import NAMES, kernel_of
 from tests.kernel.random_kernels import random_case
@@ -61,6 +61,7 @@ def test_every_rewrite_alone_keeps_the_meaning(rewrite):
 @pytest.mark.parametrize("name", ["loops", "addresses", "hoisting", "scalars"])
 def test_golden_kernels(name):
     check_file(f"kernel/simplify/{name}.txt", simplify_kernel)
+    check_bits(f"kernel/simplify/{name}.txt", simplify_kernel)
 
 
 # -- functions of what is known ------------------------------------------------------------------------------
