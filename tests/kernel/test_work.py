@@ -227,3 +227,19 @@ def test_positions_of_a_window_that_meet_padding_alone_do_not_count(cpu):
     assert np.array_equal(step(images), np.full((2, 64, 8, 8), 64, np.float32))
     product, = [entry for entry in nv.explain(step, images, repeat=1).steps if entry.name == "product"]
     assert product.operations == pytest.approx(2 * 64 * 64 * 2 * 8 * 8, rel=0.02)
+
+
+@pytest.mark.parametrize(("kind", "width"), [("f32", 4), ("f64", 8)])
+def test_products_in_blocks_say_how_wide_their_elements_are(kind, width):
+    work = counted(f"""
+kernel blocks(in x: {kind}[30], in y: {kind}[20], out z: {kind}[24]):
+  for i < 1 parallel:
+    for j < 6 as product:
+      for k < 4 vector:
+        v0 = contract over l < 5:
+          v1 = x[5*j + l]
+          v2 = y[k + 4*l]
+          give v1, v2
+        z[4*j + k] = v0
+""")
+    assert (work.width, work.operations) == (width, 2 * 6 * 4 * 5)
