@@ -13,7 +13,7 @@ from nervure.kernel.plan import KernelStep, make_plan
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.tuning import MOST_WAITING
 from nervure.memory.storage import StorageKind
-from nervure.passes.pipelines import standard
+from nervure.passes.pipelines import native, standard
 from nervure.types.dim import evaluate, index
 from nervure.types.index_map import IndexMap
 from nervure.types.view import IndexMapView
@@ -378,3 +378,17 @@ def test_what_is_dear_inside_of_a_cheap_op_is_not_computed_for_each_reduction():
     applied = [entry for step in plan.steps for entry in walk(step.kernel.body)
                if isinstance(entry, Apply) and entry.function == "exp"]
     assert len(applied) == 1
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_products_read_bytes_and_windows_where_they_lie_however_many_read_them(count):
+    """Each product widens the bytes, or shows itself the windows, as it packs them."""
+    x, weights = nv.Parameter(nv.int8, (300, 64)), [nv.Parameter(nv.int8, (64, 500)) for _ in range(count)]
+    wide = nv.ops.Convert(x, nv.int32)
+    products = [nv.ops.MatMul(wide, nv.ops.Convert(w, nv.int32)) for w in weights]
+    assert {name for step in steps_of(products, [x, *weights]) for name in ops_in(step)} == {"Contract"}
+    x, filters = nv.Parameter(nv.float32, (8, 64, 14, 14)), [
+        nv.Parameter(nv.float32, (64, 64, 3, 3)) for _ in range(count)]
+    slid = [nv.ops.Convolution(x, f, paddings=[(1, 1), (1, 1)]) for f in filters]
+    steps = cluster(native(nv.Function(slid, [x, *filters])))
+    assert {name for step in steps for name in ops_in(step)} == {"Contiguous", "Contract"}  # of the filters

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.ir.kinds import Access, Structure, Structured, identity_body
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
 
@@ -49,6 +50,30 @@ def test_sums_of_overlapping_windows_are_exact(xla, interpreter, dtype):
     mine, theirs = [nv.computation([total, back], x, transformer=each)(given) for each in (xla, interpreter)]
     for got, expected in zip(mine, theirs, strict=True):
         assert got.tobytes() == expected.tobytes()
+
+
+class AddDiagonalsByUserOfXla(Structured):
+    """A row, and each element of a matrix added at the sum of its row's and its column's number."""
+
+    operand_names = "x row"
+
+    def infer(self, x, row):
+        return row
+
+    def structure(self, x, row):
+        i, j = nv.types.dim.index(0), nv.types.dim.index(1)
+        return Structure(x.shape, (Access((i, j)), None), (Access((i + j,)),), identity_body, "add",
+                         initial=1)
+
+
+def test_a_sum_of_overlapping_slices_begins_with_what_is_there(xla, interpreter):
+    x, row = nv.Parameter(nv.float32, (3, 5)), nv.Parameter(nv.float32, (7,))
+    function = nv.Function([AddDiagonalsByUserOfXla(x, row)], [x, row])
+    given = np.arange(15, dtype=np.float32).reshape(3, 5), np.arange(7, dtype=np.float32) * 100
+    expected = given[1] + [np.trace(given[0][:, ::-1], 4 - at) for at in range(7)]
+    for transformer in (xla, interpreter):
+        assert transformer.build(function)(*given)[0].tolist() == expected.tolist()
+    assert "stablehlo.scatter" not in text_of(xla, function, given)
 
 
 def test_a_sum_over_many_slices_is_a_scatter(xla):

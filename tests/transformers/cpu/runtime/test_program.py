@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nervure.transformers.cpu.runtime import Program, ProgramStep, arena, argument, constant, result, variable
+from nervure.transformers.cpu.runtime import (
+    Array,
+    Program,
+    ProgramStep,
+    arena,
+    argument,
+    constant,
+    pooled_arrays,
+    result,
+    variable,
+)
 from nervure.transformers.cpu.runtime.chunks import bounds
 from nervure.transformers.cpu.runtime.records import StatusCode
 from tests.transformers.cpu.kernels import address
@@ -50,6 +60,19 @@ def test_a_failure_stops_before_what_is_written_in_place():
     assert state.tolist() == [0, 1, 2, 3]
     assert program.run([np.zeros(6, np.int64)], [], [state]).code == StatusCode.DONE
     assert state.tolist() == [1, 2, 3, 4]
+
+
+def test_results_that_are_made_lie_in_memory_that_is_used_again():
+    count = 50_000
+    program = Program([copy(0, 1, count)], [argument(0), result(0)], results=[Array(np.dtype(np.int64), (count,))])
+    pooled_arrays.trim()
+    target, = program.make_results()
+    program.run([np.arange(count)], [target])
+    assert np.array_equal(target, np.arange(count))
+    del target
+    assert pooled_arrays.held() >= 8 * count
+    given = np.zeros(count, np.int64)
+    assert program.make_results({0: given})[0] is given
 
 
 def test_no_memory_is_a_code():
