@@ -47,7 +47,7 @@ class Stencil(NamedTuple):
         size = product(shape)
         is_near = isinstance(size, int) and size * float32.itemsize <= machine.own_cache
         most = (STORE + 1) * (1 if is_near and self.has_border else 2)
-        is_long = max(map(len, self.places.values()), default=0) > most
+        is_long = any([len(places) > most for places in self.places.values()])
         return is_long and (self.has_border or len([axis for axis in reduced if shape[axis] != 1]) > 1)
 
 
