@@ -10,7 +10,7 @@ from nervure import flags
 from nervure.errors import InvalidArgument
 from nervure.flags import physical_memory
 from nervure.ir.function import Function
-from nervure.transformers.memory_estimate import needed
+from nervure.transformers.memory_estimate import dropped_after, last_uses, needed
 from tests.transformers.build import compiled, parameter
 
 ops = nv.ops
@@ -25,6 +25,15 @@ def test_what_is_alive_together_counts():
     assert needed(nv.Function([y], [x]), {})[0] == 8000  # an operand and a result
     halves = [ops.Negative(x).output for _ in range(5)]
     assert needed(nv.Function(halves, [x]), {})[0] == 20_000
+
+
+def test_a_value_that_nothing_reads_is_dropped_after_the_op_that_makes_it():
+    x = parameter(1000)
+    values, positions = ops.Sort(x).outputs
+    y = ops.Negative(values).output
+    last = last_uses(nv.Function([y], [x]))
+    assert (last[x.value], last[values], last[positions]) == (values.op, y.op, values.op) and y not in last
+    assert dropped_after(values.op, last) == [x.value, positions]
 
 
 def test_views_and_leaves_take_nothing_unless_they_are_results():

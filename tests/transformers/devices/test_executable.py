@@ -317,7 +317,7 @@ def test_the_steps_of_devices_are_timed():
         step = nv.computation([y, nv.assign(w, w + 1)], x)
     found = nv.explain(step, np.ones(3, np.float32), repeat=3)
     assert [step.name.split(" on ")[1] for step in found.steps][0] == "Arrays" and len(found.steps) > 2
-    assert all(step.seconds > 0 for step in found.steps) and found.seconds > 0 and w.item() == 1.0
+    assert all(0 < step.seconds < 100 for step in found.steps) and 0 < found.seconds < 100 and w.item() == 1.0
 
 
 def test_what_is_computed_on_devices_is_profiled(capsys):

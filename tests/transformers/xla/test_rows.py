@@ -76,6 +76,41 @@ def test_a_sum_of_overlapping_slices_begins_with_what_is_there(xla, interpreter)
     assert "stablehlo.scatter" not in text_of(xla, function, given)
 
 
+class PlaceByUserOfXla(Structured):
+    """The place of the first largest element of each row."""
+
+    operand_names = "x"
+
+    def infer(self, x):
+        return nv.BasicTensorDescription(nv.int64, x.shape[:1])
+
+    def structure(self, x):
+        i, j = nv.types.dim.index(0), nv.types.dim.index(1)
+
+        def first(s, left, right):
+            stays = s.less_equal(right[0], left[0])
+            return s.where(stays, left[0], right[0]), s.where(stays, left[1], right[1])
+        return Structure(x.shape, (Access((i, j)),), (Access((i,)),), lambda s, x: (x, s.index(j)), first,
+                         finish=lambda s, found: found[1])
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 12])
+def test_a_combiner_of_a_user_is_applied_in_order(xla, length):
+    x = nv.Parameter(nv.float32, (5, length))
+    given = np.random.default_rng(length).integers(0, 4, (5, length)).astype(np.float32)
+    assert xla.build(nv.Function([PlaceByUserOfXla(x)], [x]))(given)[0].tolist() == given.argmax(1).tolist()
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_the_first_elements_in_an_order_are_those_of_the_interpreter(xla, interpreter, descending):
+    x = nv.Parameter(nv.float32, (2, 6))
+    given = np.float32([[3, 1, np.nan, 1, -0.0, 0.0], [2, 2, 1, np.inf, -np.inf, 2]])
+    for count in (0, 1, 4):
+        function = nv.Function([*nv.ops.TopK(x, k=count, descending=descending).outputs], [x])
+        for mine, theirs in zip(xla.build(function)(given), interpreter.build(function)(given), strict=True):
+            assert np.array_equal(mine, theirs, equal_nan=True)
+
+
 def test_a_sum_over_many_slices_is_a_scatter(xla):
     """X11"""
     x = nv.placeholder((100, 80))

@@ -9,6 +9,7 @@ import ctypes
 import itertools
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -48,6 +49,15 @@ def test_every_element_is_visited_once_in_each_step(threads):
             counting(5, 1000, alignment=7, steps=20).run([], [out])
     assert set(out.tolist()) == {20 * ROUNDS}
     assert record(ThreadPool).lock == 0
+
+
+def test_threads_without_work_sleep_until_there_is_some():
+    with flags.overriding(threads=2):
+        counting(5, 1000, steps=20).run([], [np.zeros(1000, np.int64)])
+    time.sleep(0.1)  # they look for more work for a while
+    asleep = record(ThreadPool).sleepers
+    time.sleep(0.1)
+    assert record(ThreadPool).sleepers == asleep > 0  # each is counted whenever it falls asleep
 
 
 def test_the_first_failure_is_the_same_for_all_threads():
