@@ -392,3 +392,9 @@ def test_products_read_bytes_and_windows_where_they_lie_however_many_read_them(c
     slid = [nv.ops.Convolution(x, f, paddings=[(1, 1), (1, 1)]) for f in filters]
     steps = cluster(native(nv.Function(slid, [x, *filters])))
     assert {name for step in steps for name in ops_in(step)} == {"Contiguous", "Contract"}  # of the filters
+
+
+def test_totals_of_rows_that_indices_choose_are_stored_before_any_is_read():
+    x, rows = matrix(), nv.Parameter(nv.int64, (64, 128))
+    steps = steps_of([x - nv.ops.Gather(nv.ops.Max(x, [1]), rows, 0)], [x, rows])
+    assert [ops_in(step) for step in steps] == [["Max"], ["Gather", "Subtract"]]
