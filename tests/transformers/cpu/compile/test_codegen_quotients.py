@@ -22,7 +22,7 @@ kernel turned(out y: i64[{size}]):
         y[(4*N + 12)*i + 4*j + k] = v0
 """
 COUNTED = ["(j + i) % A", "j//3 + 5*(j % 3)", "(N*i + j + 7)//A % 2", "(j + 2)//A + j % A + k", "(j + i//2) % 3 * k"]
-DIVIDED = ["(2*j + i)//A", "(j + k) % 3", "j//N", "(j - 5)//A", "j//(i + 1)"]
+DIVIDED = ["(2*j + i)//A", "(j + k) % 3", "j//N", "(j - 5)//A", "j//(i + 1)", "j % (N - A)"]
 
 
 def kernel(expression: str, vector: str = ""):
