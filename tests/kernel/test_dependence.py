@@ -20,3 +20,19 @@ kernel rows(inout y: f32[50]):
 """).body
     buffer = next(accesses_in(loop.body)).statement.buffer
     assert is_apart(((loop.index, loop.extent),), [loop.body], buffer) is apart
+
+
+@pytest.mark.parametrize("place, extent, apart", [
+    ("N*i + j", "N", True), ("N*i + j", "N + 1", False), ("N*i + j + 1", "N - 1", True), ("N*i + j + 1", "N", False),
+    ("N*i - j + N - 1", "N", True), ("N*i - j + N", "N", False)])
+def test_rows_of_a_length_that_a_call_brings_are_apart(place, extent, apart):
+    """Where they are shorter than any element needs, there is nothing to touch."""
+    loop, = parse_kernel(f"""
+kernel rows(inout y: f32[9*N + 9]):
+  symbol N
+  for i < 8 parallel:
+    for j < {extent}:
+      v0 = y[{place}]
+""").body
+    buffer = next(accesses_in(loop.body)).statement.buffer
+    assert is_apart(((loop.index, loop.extent),), [loop.body], buffer) is apart

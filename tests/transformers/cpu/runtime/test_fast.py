@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
 from nervure.transformers.cells import Cell
 from nervure.transformers.cpu.runtime import Array, FastEntry, Gate, Program, ProgramStep, argument, result, variable
@@ -235,6 +236,13 @@ def test_a_variable_in_use_sends_the_call_the_slow_way():
     assert run() == () and state.version == 1
     assert state.lock.rlock.acquire(blocking=False)
     state.lock.rlock.release()
+
+
+def test_a_call_inside_of_one_that_uses_the_variable_goes_the_slow_way():
+    state = cell()
+    run = in_place(state)
+    assert holding([state], run)[0] == "slow" and state.version == 0
+    assert run() == () and state.version == 1
 
 
 def test_a_failure_leaves_variables_as_they_were():
