@@ -1,4 +1,4 @@
-"""Functions of elements that XLA has in another form give what the interpreter gives."""
+"""Functions of elements, and views of several tensors, that XLA has in another form give what the interpreter gives."""
 
 from __future__ import annotations
 
@@ -21,3 +21,13 @@ def test_quotients_and_remainders_are_rounded_down(xla, interpreter, dtype):
     function = nv.Function([nv.ops.FloorDivide(x, y), nv.ops.Mod(x, y)], [x, y])
     for mine, theirs in zip(xla.build(function)(*given), interpreter.build(function)(*given), strict=True):
         assert np.array_equal(mine, theirs, equal_nan=kind.is_float)
+
+
+@pytest.mark.parametrize("axes, counts", [([0], [2]), ([1], [2]), ([0, 2], [2, 1])])
+def test_stacked_tensors_lie_beside_each_other(xla, interpreter, axes, counts):
+    """X1"""
+    x, y = nv.Parameter(nv.float32, (2, 3)), nv.Parameter(nv.float32, (2, 3))
+    function = nv.Function([nv.ops.Stack(x, y, axes=axes, counts=counts)], [x, y])
+    given = np.arange(6, dtype=np.float32).reshape(2, 3), -np.arange(6, dtype=np.float32).reshape(2, 3)
+    mine, theirs = [transformer.build(function)(*given)[0] for transformer in (xla, interpreter)]
+    assert mine.tolist() == theirs.tolist()
