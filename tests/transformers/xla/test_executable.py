@@ -351,3 +351,14 @@ def test_memory_that_has_no_buffer_is_read_at_each_call(checks, xla):
         assert double()[0].tolist() == [10, 14] and memory.numbers == [6, 8]
         memory.numbers = [1, 2]
         assert double()[0].tolist() == [2, 4] and memory.numbers == [2, 3]
+
+
+def test_a_branch_that_has_no_result_for_a_size_fails_if_it_is_taken(xla):
+    """X9"""
+    x, is_taken = nv.placeholder((nv.dim("n"),)), nv.placeholder((), dtype=nv.bool_)
+    chosen = nv.cond(is_taken, lambda: nv.max(x), lambda: nv.sum(x) + 7)
+    compute = nv.computation(chosen, x, is_taken, transformer=xla)
+    assert [compute(np.float32([2, 3]), flag).item() for flag in (True, False)] == [3, 12]
+    assert compute(np.zeros(0, np.float32), False).item() == 7
+    with pytest.raises(nv.errors.NervureError):
+        compute(np.zeros(0, np.float32), True)
