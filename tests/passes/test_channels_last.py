@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 import nervure as nv
@@ -99,3 +100,13 @@ def test_data_that_pass_through_several_are_brought_into_the_order_once(length):
     operations = native(function).operations
     assert [type(op.operands[0].op) for op in operations if isinstance(op, ops.Permute)
             and op.outputs[0].shape in ((1, 64, 8, 8), (1, 8, 8, 64))] == [Parameter]
+
+
+def test_dilated_windows_see_all_data_of_a_length_that_a_call_brings(interpreter):
+    x = nv.Parameter(nv.float32, (1, 64, nv.dim("h", min=9), 13))
+    f = Constant(normal(64, 64, 5, 5))
+    function = Function([ops.Sum(ops.Convolution(x, f, dilations=(3, 3), paddings=[(3, 3)] * 2), [2, 3])], [x])
+    assert chosen(function) == {f.value}
+    data = normal(1, 64, 10, 13)
+    found, expected = [interpreter.build(each)(data)[0] for each in (native(function), function)]
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
