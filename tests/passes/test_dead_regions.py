@@ -1,4 +1,4 @@
-"""What no reader needs of branches and loops is left out."""
+"""Branches and loops lose each value that no reader needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ops that are computed as a whole are told, and how long they are expected to take."""
+"""Ops that are computed as a whole have an expected time that grows with their elements."""
 
 from __future__ import annotations
 

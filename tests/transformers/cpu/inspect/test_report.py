@@ -1,4 +1,4 @@
-"""What an explanation says of a program, its steps and its memory."""
+"""Explanations of a program, its steps and its memory."""
 
 from __future__ import annotations
 
