@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -17,7 +19,7 @@ from torch._dynamo.exc import UserError, UserErrorType
 from torch.export import ExportedProgram, export
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.experimental.symbolic_shapes import ConstraintViolationError
-from torch.utils._pytree import tree_map, tree_map_only, tree_unflatten
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only, tree_unflatten
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.factorisation_checks import without_checks
@@ -33,6 +35,7 @@ from nervure.bridges.torch.translation import TracedFunction, translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variable
+from nervure.types.dim import Dim
 
 _PLACES = (InputKind.PARAMETER, InputKind.BUFFER)
 
@@ -62,16 +65,15 @@ def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreig
     modes = {module: module.training for module in model.modules()}
     if dynamic is True:
         inputs = tree_map_only(torch.Tensor, _with_two, inputs)
-    named = dict(inputs) if isinstance(inputs, Mapping) else {}
-    listed = () if named else (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
     if is_training:
         refuse_hooks(model)
     try:
+        given = _bound(model, inputs)
         if model.training is not is_training:
             model.train(is_training)
         # Tracing runs the model, which must not move its statistics.
         with KeptWhole(), OwnGradients(is_training):
-            found = export(copy.deepcopy(model), listed, named, dynamic_shapes=_shapes(dynamic, model, listed, named))
+            found = export(copy.deepcopy(model), given.args, given.kwargs, dynamic_shapes=_shapes(dynamic, given))
     except Exception as error:  # torch.export raises many types
         raise _refusal(model, error) from error
     finally:
@@ -80,6 +82,25 @@ def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreig
     if dynamic is True:
         _check_open(found)
     return _read(found)
+
+
+def _bound(model: torch.nn.Module, inputs: Sequence[Foreign] | Mapping[str, Foreign]) -> inspect.BoundArguments:
+    """Returns examples in the order of the model's parameters, by position as far as none of these is left out.
+
+    Of a tensor that is the example of two inputs, for which torch.export would take one for the other, it has two.
+    """
+    seen: set[int] = set()
+
+    def apart(x: torch.Tensor) -> torch.Tensor:
+        if id(x) in seen:
+            return x.detach().requires_grad_(x.requires_grad)
+        seen.add(id(x))
+        return x
+
+    signature, inputs = inspect.signature(model.forward), tree_map_only(torch.Tensor, apart, inputs)
+    if isinstance(inputs, Mapping):
+        return signature.bind(**inputs)
+    return signature.bind(*[inputs] if isinstance(inputs, torch.Tensor) else inputs)
 
 
 def _check_open(program: ExportedProgram) -> None:
@@ -96,6 +117,8 @@ def _refusal(model: torch.nn.Module, error: Exception) -> NervureError:
     """Returns the error for a model, or for lengths, that torch.export refuses by another ``error``."""
     if isinstance(error, (InvalidArgument, NotSupported)):
         return error
+    if unknown := re.search(r"Found <class '(.*)'> in output, which is not a known type", str(error)):
+        return _about_form(unknown[1])
     got = f"{type(error).__name__}: {' '.join(str(error).splitlines()[:2])}"
     about_lengths = UserErrorType.INVALID_INPUT, UserErrorType.CONSTRAINT_VIOLATION
     is_user_error = isinstance(error, UserError) and error.error_type in about_lengths
@@ -112,15 +135,14 @@ def _about_lengths(got: str) -> InvalidArgument:
                            help="dynamic=True leaves the first axis of each input open, dynamic=None none")
 
 
-def _shapes(dynamic: object, model: torch.nn.Module, listed: Sequence[Foreign],
-            named: Mapping[str, Foreign]) -> Foreign:
+def _shapes(dynamic: object, given: inspect.BoundArguments) -> Foreign:
     """Returns the ``dynamic_shapes`` of torch.export: for True, the first axis of each tensor among the inputs."""
     if dynamic is None or dynamic is False:
         return None
     if dynamic is not True:
         return dynamic
-    given = inspect.signature(model.forward).bind(*listed, **named).arguments
-    return tree_map(lambda x: {0: torch.export.Dim.AUTO} if isinstance(x, torch.Tensor) and x.dim() else None, given)
+    return tree_map(lambda x: {0: torch.export.Dim.AUTO} if isinstance(x, torch.Tensor) and x.dim() else None,
+                    given.arguments)
 
 
 def _with_two(x: torch.Tensor) -> torch.Tensor:
@@ -152,13 +174,20 @@ def _mode(program: ExportedProgram) -> ImportedMode:
     except Unsupported:
         raise refusal(graph, "from_torch") from None
     specs = [spec for spec in signature.input_specs if spec.kind is not InputKind.CONSTANT_TENSOR]
-    givens = [Given("place" if spec.kind in _PLACES else "input", spec.target or spec.arg.name,
-                    traced.function.parameters[entry.parameter].type)
-              for spec, entry in zip(specs, traced.inputs, strict=True) if entry.parameter is not None]
+    givens = [Given(kind, spec.target or spec.arg.name, traced.function.parameters[entry.parameter].type)
+              for spec, kind, entry in zip(specs, _kinds(program, specs), traced.inputs, strict=True)
+              if entry.parameter is not None]
     drawn = traced.function.parameters[len(givens):]
     givens += [Given(kind, "", op.type) for kind, op in zip(draws, drawn, strict=True)]
     return ImportedMode(traced.function, tuple(givens), tuple(_results(program, traced)),
                         conditions_of(program), _form(program, traced))
+
+
+def _kinds(program: ExportedProgram, specs: Sequence[Foreign]) -> list[str]:
+    """Returns the kinds of parameters, as a Given has them: what the program took by name has no position."""
+    listed, _ = program.call_spec.in_spec.children()
+    kinds = iter(["input"] * listed.num_leaves + ["named"] * (len(specs) - listed.num_leaves))
+    return ["place" if spec.kind in _PLACES else next(kinds) for spec in specs]
 
 
 def _with_constants(program: ExportedProgram) -> Foreign:
@@ -201,7 +230,7 @@ def _places(program: ExportedProgram) -> dict[str, AssignableTensorOp]:
             key = tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride()
             if key not in known or not tensor.numel():
                 array = as_array(tensor).copy(order="C")
-                is_trainable = tensor.requires_grad and array.dtype.kind in "fV"
+                is_trainable = tensor.requires_grad and array.dtype.kind in "fcV"
                 known[key] = (variable if is_trainable else persistent_tensor)(array.shape, array)
             found[spec.target] = known[key]
     return found
@@ -225,11 +254,21 @@ def _form(program: ExportedProgram, traced: TracedFunction) -> object:
 
 
 def _plain(form: Foreign) -> object:
-    """Returns a form without classes of other libraries: mappings become dicts."""
-    if isinstance(form, Result):
+    """Returns a form without classes of other libraries: mappings and dataclasses become dicts."""
+    if isinstance(form, (Result, Dim)):
         return form
     if isinstance(form, Mapping):
         return {name: _plain(part) for name, part in form.items()}
     if isinstance(form, (list, tuple)):
         return [_plain(part) for part in form] if isinstance(form, list) else tuple([_plain(part) for part in form])
+    if dataclasses.is_dataclass(form):
+        return {field.name: _plain(getattr(form, field.name)) for field in dataclasses.fields(form)}
+    if any([isinstance(part, (Result, Dim)) for part in tree_leaves(form, lambda part: isinstance(part, Result))]):
+        raise _about_form(f"{type(form).__module__}.{type(form).__qualname__}")
     return form
+
+
+def _about_form(got: str) -> NotSupported:
+    return NotSupported("the model returns an object of a class that the import does not know", op="from_torch",
+                        got=got, expected="tensors, or tuples, lists, dicts and dataclasses of them",
+                        help="return its tensors; models of transformers do with use_cache=False among their inputs")

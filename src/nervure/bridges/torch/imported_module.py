@@ -37,8 +37,8 @@ _ELSE = "the model does something else for such lengths"
 
 
 class Given(NamedTuple):
-    """The origin of a parameter of a Function: an "input" by its name, a "place" by its path, or "uniform" or "normal"
-    random numbers.
+    """The origin of a parameter of a Function: an "input" by position or name, one that has to be "named", a "place" by
+    its path, or "uniform" or "normal" random numbers.
     """
 
     kind: str
@@ -80,7 +80,7 @@ class ImportedModule(ImportedPart):
     """A model of PyTorch: its parameters and buffers under the names that they have there, and what it computes.
 
     A call takes what the model took, by position or name, with lengths that fit, and gives its results in the same
-    form. ``train()`` and ``eval()`` choose between the two ways in which it was traced. NotSupported says why one of
+    form; dataclasses become dicts. ``train()`` and ``eval()`` choose between the two ways in which it was traced. NotSupported says why one of
     them could not be imported.
     """
 
@@ -145,20 +145,22 @@ def _place_at(module: Module, path: str) -> AssignableTensorOp:
 
 def _inputs_of(mode: ImportedMode, inputs: Sequence[TensorLike], named: Mapping[str, TensorLike]) -> dict[str, Tensor]:
     """Returns the inputs of a call by their names."""
-    names = [entry.name for entry in mode.givens if entry.kind == "input"]
-    given = {**dict(zip(names, inputs, strict=False)), **named}
-    if len(inputs) > len(names) or set(given) != set(names):
+    listed = [entry.name for entry in mode.givens if entry.kind == "input"]
+    by_name = [entry.name for entry in mode.givens if entry.kind == "named"]
+    given = [*zip(listed, inputs, strict=False), *named.items()]
+    if len(inputs) > len(listed) or sorted([name for name, _ in given]) != sorted(listed + by_name):
         raise InvalidArgument("the model takes other inputs", op="from_torch", got=", ".join(
-            [f"{len(inputs)} by position", *[f"{name}=" for name in named]]), expected=", ".join(names),
-            help="give the inputs with which it was imported")
-    return {name: as_tensor(x, "from_torch", at + 1) for at, (name, x) in enumerate(given.items())}
+            [f"{len(inputs)} by position", *[f"{name}=" for name in named]]),
+            expected=", ".join([*listed, *[f"{name}=" for name in by_name]]),
+            help="give each of the inputs with which it was imported once")
+    return {name: as_tensor(x, "from_torch", at + 1) for at, (name, x) in enumerate(given)}
 
 
 def _value(module: ImportedModule, entry: Given, tensors: Mapping[str, Tensor]) -> Value | BasicTensorDescription:
     """Returns the value of a parameter of the function; random numbers are drawn later, when lengths are known."""
     if entry.kind == "place":
         return _place_at(module, entry.name).value
-    if entry.kind != "input":
+    if entry.kind not in ("input", "named"):
         return entry.type
     value, wanted = tensors[entry.name].value, entry.type
     if value.rank != len(wanted.shape):
