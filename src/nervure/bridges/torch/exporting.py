@@ -29,6 +29,7 @@ from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedM
 from nervure.bridges.torch.kept_whole import KeptWhole
 from nervure.bridges.torch.length_conditions import conditions_of
 from nervure.bridges.torch.own_gradients import OwnGradients, refuse_hooks
+from nervure.bridges.torch.rebuilding import widened
 from nervure.bridges.torch.torch_tensors import as_array
 from nervure.bridges.torch.traced_sizes import length_of
 from nervure.bridges.torch.translation import TracedFunction, translated
@@ -179,7 +180,7 @@ def _mode(program: ExportedProgram) -> ImportedMode:
               if entry.parameter is not None]
     drawn = traced.function.parameters[len(givens):]
     givens += [Given(kind, "", op.type) for kind, op in zip(draws, drawn, strict=True)]
-    return ImportedMode(traced.function, tuple(givens), tuple(_results(program, traced)),
+    return ImportedMode(widened(traced.function), tuple(givens), tuple(_results(program, traced)),
                         conditions_of(program), _form(program, traced))
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from nervure.bridges.torch.rebuilding import is_symbol, results_of, shape_of
 from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch
 from nervure.front.alignment import assume_shape
 from nervure.front.creation import AssignableTensorOp, as_tensor
@@ -23,17 +24,15 @@ from nervure.front.effects import assign, sequential
 from nervure.front.random import normal, uniform
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.function import Function
-from nervure.ir.leaves import Parameter
-from nervure.ir.op import Op, Value
-from nervure.ir.provenance import on_behalf_of
+from nervure.ir.op import Value
 from nervure.nn.module import Module
 from nervure.ops.conversion import Convert
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim, DimLike, equal, substitute
+from nervure.types.dim import Dim, DimLike, bounds, declaration, dim_max, dim_min, equal, less_equal, substitute
 from nervure.types.frozen import put
-from nervure.types.index_map import IndexMap
 
 _ELSE = "the model does something else for such lengths"
+_OUTSIDE = "the model takes no such lengths"
 
 
 class Given(NamedTuple):
@@ -80,8 +79,8 @@ class ImportedModule(ImportedPart):
     """A model of PyTorch: its parameters and buffers under the names that they have there, and what it computes.
 
     A call takes what the model took, by position or name, with lengths that fit, and gives its results in the same
-    form; dataclasses become dicts. ``train()`` and ``eval()`` choose between the two ways in which it was traced. NotSupported says why one of
-    them could not be imported.
+    form; dataclasses become dicts. ``train()`` and ``eval()`` choose between the two ways in which it was traced.
+    NotSupported says why one of them could not be imported.
     """
 
     if TYPE_CHECKING:  # fields would be arguments of the class
@@ -181,14 +180,14 @@ def inlined(function: Function, given: Sequence[Value | BasicTensorDescription],
     A description in place of a value stands for random numbers of that kind. ShapeMismatch for lengths that are not
     those of the parameters, or that do not meet the ``conditions``; what a symbol decides is left to the calls.
     """
-    symbols = _symbols(function, given)
+    symbols, bounded = _symbols(function, given), _bounded(function, given)
     table: dict[Value, Value] = {}
     for at, (op, value) in enumerate(zip(function.parameters, given, strict=True)):
-        shape = tuple([_length(length, symbols) for length in op.shape])
         if not isinstance(value, Value):
-            drawn = (uniform if kinds[at] == "uniform" else normal)(shape, dtype=op.dtype)
+            drawn = (uniform if kinds[at] == "uniform" else normal)(shape_of(op.shape, bounded), dtype=op.dtype)
             table[op.output] = drawn.value
             continue
+        shape = shape_of(op.shape, symbols)
         if any([equal(own, length) is not True for own, length in zip(shape, value.shape, strict=True)]):
             raise ShapeMismatch("the input has other lengths than the model takes", op="from_torch", got=value.type,
                                 operand=op.name, expected=op.type,
@@ -196,7 +195,40 @@ def inlined(function: Function, given: Sequence[Value | BasicTensorDescription],
         table[op.output] = value
     for condition in conditions:
         _require(condition, function, table, symbols)
-    return _results(function, table, symbols)
+    if bounded == symbols:
+        return _results(function, table, symbols)
+    for op in function.parameters:
+        table[op.output] = assume_shape(table[op.output], shape_of(op.shape, bounded), "from_torch", _OUTSIDE)
+    found = zip(function.results, results_of(function, table, bounded), strict=True)
+    return tuple([assume_shape(value, shape_of(own.shape, symbols), "from_torch", _OUTSIDE) for own, value in found])
+
+
+def _results(function: Function, table: dict[Value, Value], symbols: Mapping[str, DimLike]) -> tuple[Value, ...]:
+    """Returns the results over values of such lengths; ShapeMismatch if numbers among these are why there are none."""
+    try:
+        return results_of(function, table, symbols)
+    except NervureError as error:
+        for op in function.parameters:
+            for own, length in zip(op.shape, table[op.output].shape, strict=True):
+                if isinstance(length, int) and is_symbol(own) and equal(own, length) is False:
+                    raise ShapeMismatch(_OUTSIDE, op="from_torch", operand=op.name, got=table[op.output].type,
+                                        expected=f"{op.type} with {declaration(own)}",
+                                        help="pass arrays of other lengths", location=error.location) from error
+        raise
+
+
+def _bounded(function: Function, given: Sequence[Value | BasicTensorDescription]) -> dict[str, DimLike]:
+    """Returns the lengths that symbols stand for, those of unknown size within the bounds for which the ops of the
+    function are made: calls find whether these differ.
+    """
+    found = _symbols(function, given)
+    for own in [own for op in function.parameters for own in op.shape if is_symbol(own)]:
+        length = found.get(str(own))
+        if isinstance(length, Dim):
+            low, high = bounds(own)
+            length = length if less_equal(low or 0, length) is True else dim_max(length, low or 0)
+            found[str(own)] = length if high is None or less_equal(length, high) is True else dim_min(length, high)
+    return found
 
 
 def _symbols(function: Function, given: Sequence[Value | BasicTensorDescription]) -> dict[str, DimLike]:
@@ -213,7 +245,7 @@ def _symbols(function: Function, given: Sequence[Value | BasicTensorDescription]
 def _require(condition: Condition, function: Function, table: dict[Value, Value],
              symbols: Mapping[str, DimLike]) -> None:
     """Checks a condition of lengths, or has calls check it, which all inputs with a symbol in their shape depend on."""
-    left, right = [_length(part, symbols) for part in condition]
+    left, right = shape_of(condition, symbols)
     if equal(left, right) is True:
         return
     if equal(left, right) is False:
@@ -234,46 +266,6 @@ def _signature(function: Function) -> str:
     return ", ".join([str(op.type) for op in function.parameters if any([isinstance(x, Dim) for x in op.shape])])
 
 
-def _results(function: Function, table: dict[Value, Value], symbols: Mapping[str, DimLike]) -> tuple[Value, ...]:
-    """Returns the results of a function over the values that a table has for its parameters."""
-    for inner in function.operations:
-        if not isinstance(inner, Parameter):
-            table.update(zip(inner.outputs, _rebuilt(inner, table, symbols).outputs, strict=True))
-    return tuple([table[value] for value in function.results])
-
-
-def _rebuilt(op: Op, table: Mapping[Value, Value], symbols: Mapping[str, DimLike]) -> Op:
-    """Returns an op over other operands, with lengths in place of symbols in its attributes."""
-    operands = [table[value] for value in op.operands]
-    attributes = {name: _bound(entry, symbols) for name, entry in op.attributes.items()}
-    with on_behalf_of(op.provenance):
-        try:
-            return type(op)(*operands, **attributes)
-        except NervureError as error:
-            raise error.within("from_torch") from None
-
-
-def _length(length: DimLike, symbols: Mapping[str, DimLike]) -> DimLike:
-    return substitute(length, symbols) if isinstance(length, Dim) else length
-
-
-def _bound(entry: object, symbols: Mapping[str, DimLike]) -> object:
-    """Returns an attribute with lengths in place of symbols."""
-    if isinstance(entry, Dim):
-        return substitute(entry, symbols)
-    if isinstance(entry, IndexMap):
-        return IndexMap(*[tuple([_length(part, symbols) for part in parts])
-                          for parts in (entry.shape, entry.coordinates)])
-    if isinstance(entry, tuple):
-        return tuple([_bound(part, symbols) for part in entry])
-    if isinstance(entry, Function):  # the body of a loop
-        parameters = [Parameter(op.dtype, tuple([_length(length, symbols) for length in op.shape]))
-                      for op in entry.parameters]
-        table = {op.output: own.output for op, own in zip(entry.parameters, parameters, strict=True)}
-        return Function(_results(entry, table, symbols), parameters, name=entry.name)
-    return entry
-
-
 def _formed(form: object, results: Sequence[Tensor], symbols: Mapping[str, DimLike]) -> object:
     """Puts results, and lengths in place of symbols, into a form of tuples, lists and dicts."""
     if isinstance(form, Result):
@@ -282,4 +274,4 @@ def _formed(form: object, results: Sequence[Tensor], symbols: Mapping[str, DimLi
         return {name: _formed(part, results, symbols) for name, part in form.items()}
     if isinstance(form, (list, tuple)):
         return type(form)([_formed(part, results, symbols) for part in form])
-    return _length(form, symbols) if isinstance(form, Dim) else form
+    return substitute(form, symbols) if isinstance(form, Dim) else form
