@@ -1,4 +1,4 @@
-"""What an imported model takes, by position or name, and what it gives: the inputs and results of the model."""
+"""Imported models take the inputs of the model, by position or name, and give its results in its form."""
 
 from __future__ import annotations
 

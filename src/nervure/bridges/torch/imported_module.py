@@ -36,8 +36,10 @@ _OUTSIDE = "the model takes no such lengths"
 
 
 class Given(NamedTuple):
-    """The origin of a parameter of a Function: an "input" by position or name, one that has to be "named", a "place" by
-    its path, or "uniform" or "normal" random numbers.
+    """The origin of a parameter of a Function, which its kind says.
+
+    It is an "input" by position or name, one that has to be "named", a "place" by its path, or "uniform" or "normal"
+    random numbers.
     """
 
     kind: str
@@ -218,8 +220,9 @@ def _results(function: Function, table: dict[Value, Value], symbols: Mapping[str
 
 
 def _bounded(function: Function, given: Sequence[Value | BasicTensorDescription]) -> dict[str, DimLike]:
-    """Returns the lengths that symbols stand for, those of unknown size within the bounds for which the ops of the
-    function are made: calls find whether these differ.
+    """Returns the lengths that symbols stand for, with the unknown ones within the bounds of the symbols.
+
+    Calls find whether these differ from the lengths themselves.
     """
     found = _symbols(function, given)
     for own in [own for op in function.parameters for own in op.shape if is_symbol(own)]:

@@ -56,7 +56,7 @@ def _candidates(own: Bounds) -> Iterator[Bounds]:
     """Yields bounds that contain a symbol's own and differ from them, the widest ones first."""
     low, high = own
     for least in sorted({least for least in (0, 1, 2) if least < low} | {low}):
-        for most in (None, high):
+        for most in dict.fromkeys((None, high)):
             if (least, most) != own:
                 yield least, most
 
