@@ -10,8 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
+
 import nervure as nv  # noqa: E402
-from nervure.bridges.torch import backend, compiling  # noqa: E402
+from nervure.bridges.torch import backend, compiling, fallback  # noqa: E402
 from tests.bridges.torch.comparing import assert_alike  # noqa: E402
 from tests.project.source import ROOT  # noqa: E402
 
@@ -20,6 +22,19 @@ def test_the_backend_is_declared_by_name():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = project["entry-points"]["torch_dynamo_backends"]["nervure"]
     assert declared == "nervure.bridges.torch:backend" and callable(backend)
+
+
+def test_operands_of_no_known_type_leave_their_readers_to_pytorch():
+    def function(x):
+        first, second = torch.ops.aten.split_with_sizes(x, [1, 2])
+        return torch.clamp(second, torch.sin(x[2])), first
+    graph = make_fx(function, tracing_mode="fake")(torch.ones(3))
+    for node in graph.graph.nodes:
+        if node.target in (torch.ops.aten.split_with_sizes.default, torch.ops.aten.sin.default):
+            del node.meta["val"]
+    assert len(fallback.lacks(graph)) == 5, "the two, both parts of the first, and what clamps by the second"
+    x = torch.tensor([2.0, -3.0, 1.0])
+    assert_alike(fallback.compiled_in_parts(graph)(x), function(x))
 
 
 def test_what_is_lacking_runs_in_pytorch_between_compiled_parts(made):

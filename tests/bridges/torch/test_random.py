@@ -54,6 +54,51 @@ def test_what_is_computed_again_in_the_backward_pass_has_the_same_numbers():
     assert_alike((x.grad != 0), (value != 0))
 
 
+def attended(x, rate):
+    heads = x.unflatten(-1, (2, 4)).transpose(1, 2)
+    return F.dropout(F.scaled_dot_product_attention(heads, heads.sin(), heads, dropout_p=rate), rate)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_attention_in_a_checkpoint_is_compiled_whole_and_computed_again(made, dynamic):
+    """PyTorch tags it as random, whatever its rate of dropout."""
+    compiled = strictly(lambda x: checkpoint(attended, x, 0.0, use_reentrant=False) * 2, dynamic=dynamic)
+    for batch in (2, 3):
+        x = torch.randn(batch, 5, 8, requires_grad=True)
+        got, expected = compiled(x), attended(x, 0.0) * 2
+        assert_alike(got, expected, scale=10)
+        assert_alike(*[torch.autograd.grad(each.sin().sum(), x)[0] for each in (got, expected)], scale=30)
+    assert len(made[-2].traced.function.results) == 1, "the forward pass keeps its argument alone"
+
+
+def test_attention_with_dropout_in_a_checkpoint_has_the_same_numbers_in_both_passes():
+    compiled = strictly(lambda x: checkpoint(attended, x, 0.4, use_reentrant=False).sin())
+    x, way = [torch.randn(2, 40, 8, dtype=torch.float64) for _ in range(2)]
+
+    def seeded(x):
+        torch.manual_seed(1)
+        return compiled(x.requires_grad_()).sum()
+    slope = (torch.autograd.grad(seeded(x), x)[0] * way).sum()
+    found = [seeded(x.detach() + step * way).item() for step in (1e-5, -1e-5)]
+    assert (found[0] - found[1]) / 2e-5 == pytest.approx(slope.item(), rel=1e-6)
+
+
+def test_numbers_that_tensors_decide_are_drawn_by_pytorch_in_a_checkpoint_too():
+    def part(x):
+        return torch.clamp(x.sin() * 5, torch.poisson(x) * 0.1) * x.sin()
+    x = torch.rand(40, requires_grad=True)
+    found = []
+    for each in (part, torch.compile(lambda x: checkpoint(part, x, use_reentrant=False), backend=backend)):
+        torch.manual_seed(1)
+        value = each(x)
+        found.append([value.detach(), torch.autograd.grad(value.sum(), x)[0]])
+    assert_alike(*found)
+    with pytest.raises(Exception, match="aten.poisson.default: there is no translation"):
+        strictly(lambda x: checkpoint(part, x, use_reentrant=False))(x)
+    entries = report(lambda x: checkpoint(part, x, use_reentrant=False), x).ops
+    assert [entry.op for entry in entries if not entry.is_compiled] == ["aten.poisson.default"]
+
+
 @pytest.mark.parametrize("draw, mean, deviation", [
     (torch.rand_like, 0.5, math.sqrt(1 / 12)),
     (torch.randn_like, 0.0, 1.0),

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule
 
 from nervure.bridges.torch.decompositions import decompositions
@@ -22,6 +21,7 @@ from nervure.bridges.torch.factorisation_checks import without_checks
 from nervure.bridges.torch.fallback import compiled_in_parts, refusal
 from nervure.bridges.torch.freezing import program_of, static_inputs
 from nervure.bridges.torch.kept_whole import keep_whole
+from nervure.bridges.torch.partitioning import partitioned
 from nervure.bridges.torch.random_ops import drawn_first
 from nervure.bridges.torch.result_views import taken_views, with_views
 from nervure.bridges.torch.traced_program import boxed, with_updates
@@ -50,7 +50,7 @@ def compiled_model(graph: GraphModule, inputs: Sequence[Foreign], options: Mappi
                                               static_inputs(graph) if is_frozen else frozenset())
     compile_both = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
                                 inference_compiler=compiler("inference"), decompositions=decompositions(),
-                                partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)
+                                partition_fn=partitioned, keep_inference_input_mutations=True)
     return direct(compile_both(graph, inputs))
 
 

@@ -21,7 +21,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from nervure.bridges.torch.fitting import SymbolicNumber
 from nervure.bridges.torch.freezing import program_of
-from nervure.bridges.torch.random_ops import is_drawn_first
+from nervure.bridges.torch.random_ops import is_drawn_first, overload_of
 from nervure.bridges.torch.traced_sizes import fraction_of, length_of
 from nervure.bridges.torch.translation import described, location_of, lowered, name_of
 from nervure.bridges.torch.unsupported import Foreign, UnknownLengths, Unsupported
@@ -53,12 +53,14 @@ def lack(node: Node) -> Lack | None:
     try:
         lowered(node, _stand_in)
     except Unsupported as error:
-        return Lack(str(node.target), location_of(node), str(error))
+        return Lack(str(overload_of(node)), location_of(node), str(error))
     return None
 
 
 def _stand_in(node: Node) -> Foreign:
-    return _standing_for(node.meta.get("val"))
+    if "val" not in node.meta:
+        raise Unsupported(f"its operand {node.name} is of no known type")
+    return _standing_for(node.meta["val"])
 
 
 def _standing_for(value: Foreign) -> Foreign:

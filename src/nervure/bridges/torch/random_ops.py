@@ -23,7 +23,7 @@ from torch.fx.node import map_arg
 
 from nervure.bridges.torch.unsupported import Foreign
 
-_TAG = torch.Tag.nondeterministic_seeded
+TAG = torch.Tag.nondeterministic_seeded
 
 
 def is_drawn_first(node: Node) -> bool:
@@ -33,13 +33,18 @@ def is_drawn_first(node: Node) -> bool:
     """
     if node.target is operator.getitem:
         return node.args[0].target is run_and_save_rng_state and is_drawn_first(node.args[0])
-    needed, overload = node.all_input_nodes, node.target
-    if overload is run_and_save_rng_state:
-        overload = node.args[0]
-    elif overload is run_with_rng_state:
-        state, overload = node.args[:2]
+    needed = node.all_input_nodes
+    if node.target is run_with_rng_state:
+        state = node.args[0]
         needed = [entry for entry in needed if entry is not state or entry.op != "placeholder"]
-    return _TAG in getattr(overload, "tags", ()) and all([_is_number(entry) for entry in needed])
+    return TAG in getattr(overload_of(node), "tags", ()) and all([_is_number(entry) for entry in needed])
+
+
+def overload_of(node: Node) -> Foreign:
+    """Returns what a call computes, also where it saves a state of the generator for that, or draws from one."""
+    if node.target is run_and_save_rng_state:
+        return node.args[0]
+    return node.args[1] if node.target is run_with_rng_state else node.target
 
 
 def _is_number(node: Node) -> bool:
@@ -79,17 +84,22 @@ def _rest(graph: GraphModule, drawn: list[Node], left_out: set[Node]) -> GraphMo
     result, copies = Graph(), dict[Node, Node]()
     for node in [*graph.graph.find_nodes(op="placeholder"), *drawn]:
         copies[node] = result.placeholder(node.name)
-        copies[node].meta = {**node.meta, "val": _traced(node)}
+        copies[node].meta = dict(node.meta)
     for node in graph.graph.nodes:
         if node not in copies and node not in left_out:
             copies[node] = result.node_copy(node, copies.__getitem__)
     return GraphModule(graph, result)
 
 
-def _traced(node: Node) -> Foreign:
-    """Returns what stands for a value in a traced graph; PyTorch leaves it out where it draws from a saved state."""
-    if node.target is not run_with_rng_state or "val" in node.meta:
-        return node.meta.get("val")
-    state, overload, *arguments = map_arg(node.args, lambda entry: entry.meta["val"])
-    with detect_fake_mode([state]):
-        return overload(*arguments, **node.kwargs)
+def give_values(graph: GraphModule) -> None:
+    """Gives what stands for their values to calls that save a state of the generator, or draw from one; PyTorch's
+    partition leaves it out.
+    """
+    for node in graph.graph.nodes:
+        if node.target is run_and_save_rng_state:
+            parts = {reader.args[1]: reader.meta for reader in node.users}
+            node.meta = {**parts[1], "val": (parts[0]["val"], parts[1]["val"])}
+        elif node.target is run_with_rng_state:
+            state, overload, *arguments = map_arg(node.args, lambda entry: entry.meta["val"])
+            with detect_fake_mode([state]):
+                node.meta["val"] = overload(*arguments, **map_arg(node.kwargs, lambda entry: entry.meta["val"]))

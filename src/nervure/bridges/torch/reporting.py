@@ -20,6 +20,8 @@ from torch.fx import GraphModule
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import lack
 from nervure.bridges.torch.kept_whole import keep_whole
+from nervure.bridges.torch.partitioning import partitioned
+from nervure.bridges.torch.random_ops import overload_of
 from nervure.bridges.torch.translation import location_of
 from nervure.bridges.torch.unsupported import Foreign
 from nervure.errors import Location
@@ -66,7 +68,7 @@ def reported(model: Foreign, inputs: Sequence[Foreign], named: Mapping[str, Fore
     def collect(graph: GraphModule, inputs: Sequence[Foreign]) -> Foreign:
         graphs.append(graph)
         return graph
-    trace = aot_autograd(fw_compiler=collect, decompositions=decompositions())
+    trace = aot_autograd(fw_compiler=collect, decompositions=decompositions(), partition_fn=partitioned)
 
     def traced(graph: GraphModule, inputs: Sequence[Foreign]) -> Foreign:
         keep_whole(graph)
@@ -79,7 +81,7 @@ def reported(model: Foreign, inputs: Sequence[Foreign], named: Mapping[str, Fore
     for node in [node for graph in graphs for node in graph.graph.nodes]:
         if node.op == "call_function" and node.target is not operator.getitem:
             missing = lack(node)
-            key = str(node.target), None if missing is None else missing.reason
+            key = str(overload_of(node)), None if missing is None else missing.reason
             found.setdefault(key, []).append(location_of(node))
     ops = [ReportedOp(op, len(places), reason, tuple(dict.fromkeys([entry for entry in places if entry])))
            for (op, reason), places in found.items()]
