@@ -7,7 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure import nn
-from nervure.errors import FormatError, InvalidArgument, WrongKind
+from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind
 from nervure.files.tensor_file import read_tensors, write_tensors
 from tests.files.test_state_dict import bits
 
@@ -209,6 +209,19 @@ def test_what_is_no_such_file_is_refused(tmp_path, interpreter):
             nv.save_weights(layer, tmp_path / "f", "torch", **settings)
     with pytest.raises(InvalidArgument, match="renamed when they are loaded"):
         nv.save_weights(layer, tmp_path / "f", rename={"a": "b"})
+
+
+def test_types_that_no_file_of_pytorch_has_are_refused(tmp_path, interpreter):
+    """T335: rather than written as bytes, which nothing there takes."""
+    for dtype in ("complex128", "int4", "float8_e4m3"):
+        layer = nn.Sequential(nn.LinearLayer(2, 1))
+        layer.shift = nv.variable((3,), dtype=dtype, initial_value=np.zeros(3, nv.as_dtype(dtype).numpy))
+        with pytest.raises(NotSupported, match=f"no {dtype}") as caught:
+            nv.save_weights(layer, tmp_path / "f", "torch", transformer=interpreter)
+        assert caught.value.operand == "shift" and not (tmp_path / "f").exists()
+        nv.save_weights(layer, tmp_path / "f", "torch", transformer=interpreter, rename={"shift": None})
+        nv.save_weights(layer, tmp_path / "g", transformer=interpreter)
+        (tmp_path / "f").unlink()
 
 
 @pytest.mark.parametrize("kind, gates", [("RNN", 1), ("LSTM", 4), ("GRU", 3)])

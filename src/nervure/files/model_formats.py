@@ -78,7 +78,8 @@ def save_weights(model: object, path: str | os.PathLike[str], format: str = "saf
     and that is an index, which ``nv.load_weights`` reads like any other file.
 
     ``format="torch"`` writes the weights of a module under PyTorch's names and in its order of axes; ``rename`` may
-    change the names. ``load_state_dict`` takes what ``safetensors.torch.load_file`` reads from the file.
+    change the names. ``load_state_dict`` takes what ``safetensors.torch.load_file`` reads from the file; a type that
+    safetensors lacks, such as complex128, is NotSupported there.
 
     >>> layer = nv.nn.LinearLayer(3, 2)
     >>> nv.save_weights(layer, "layer.safetensors")

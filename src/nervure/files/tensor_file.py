@@ -11,8 +11,8 @@ and returns the arrays that were written or raises FormatError: a digest over ev
 >>> tensors["w"], strings["made by"]
 (array([0., 1., 2.], dtype=float32), 'hand')
 
-Types that the format lacks (complex numbers, most of those of 8 bits and less) are stored as bytes, and a table among
-the strings gives their types. The package ``safetensors`` reads these files; ARCHITECTURE.md says why it does not
+Types that the format lacks (complex128, most of those of less than 8 bits) are stored as bytes, and a table among the
+strings gives their types, also those of complex64 and of floats of 8 bits in older files. The package ``safetensors`` reads these files; ARCHITECTURE.md says why it does not
 write them.
 """
 
@@ -45,7 +45,8 @@ TYPES = "nervure.types"
 
 _CODES = {"bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32",
           "int64": "I64", "uint64": "U64", "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
-          "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2"}
+          "float8_e4m3fn": "F8_E4M3", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2": "F8_E5M2",
+          "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0", "complex64": "C64"}
 _DTYPES = {code: as_dtype(name) for name, code in _CODES.items()}
 _TYPE = re.compile(r"([a-z]\w*)\[([0-9]{1,19}(?:, [0-9]{1,19})*)?\]", re.ASCII)
 _CHUNK = 1 << 20
@@ -95,13 +96,22 @@ def _described(arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, object], dic
     position = 0
     for name, array in sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])):  # so that all are aligned
         dtype, shape = as_dtype(array.dtype), list(array.shape)
-        if dtype.name not in _CODES:
+        if not is_known(dtype):
             foreign[name] = f"{dtype.name}[{', '.join(map(str, shape))}]"
             dtype, shape = uint8, [array.nbytes]
         end = position + array.nbytes
         entries[name] = {"dtype": _CODES[dtype.name], "shape": shape, "data_offsets": [position, end]}
         position = end
     return entries, foreign
+
+
+def is_known(dtype: DType) -> bool:
+    """Whether the format has a type, so that other programs read its elements as such.
+
+    >>> is_known(as_dtype("complex64")), is_known(as_dtype("complex128"))
+    (True, False)
+    """
+    return dtype.name in _CODES
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.errors import InvalidArgument, NotSupported, WrongKind, shown
 from nervure.files.renaming import Rename, renaming
 from nervure.files.state_dict import described, transformer_of, variable_of
 from nervure.files.state_loading import Fitting, NotLoaded, fitness
-from nervure.files.tensor_file import read_tensors, write_tensors
+from nervure.files.tensor_file import is_known, read_tensors, write_tensors
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.promotion import promote
 from nervure.ir.variable import Variable
@@ -93,14 +93,21 @@ class TorchForm(NamedTuple):
 def arrays_of(model: object, transformer: Transformer | None = None, rename: Rename | None = None) -> dict[
         str, np.ndarray]:
     """Returns the content of a PyTorch file for the module of a ``model``, by name; a shared parameter occurs under
-    each of its names.
+    each of its names. NotSupported names one of a type that PyTorch's files lack.
     """
     module, new_name = _module_of(model, "save_weights"), renaming(rename, "save_weights")
     forms = _forms(module, "save_weights")
     found = transformer_of(model, transformer).snapshot([variable_of(form.place) for form in forms.values()])
     arrays = {name: form.there(found[variable_of(form.place)]) for name, form in forms.items()}
     arrays.update({name: np.zeros((), np.int64) for name in _counts(module)})
-    return _renamed(arrays, new_name, "save_weights")
+    renamed = _renamed(arrays, new_name, "save_weights")
+    for name, array in renamed.items():
+        dtype = as_dtype(array.dtype)
+        if not is_known(dtype):
+            raise NotSupported(f"PyTorch's files have no {dtype.name}", op="save_weights", operand=name, got=dtype.name,
+                               expected="a type that safetensors has",
+                               help="rename= leaves out what it gives None for; without format= all types are written")
+    return renamed
 
 
 def write(path: str, arrays: Mapping[str, np.ndarray]) -> None:

@@ -74,3 +74,20 @@ def test_buffers_that_no_state_dict_holds_are_in_no_file_for_pytorch(is_program,
     run = nv.computation(own(x.numpy()))
     nv.save(tmp_path / "whole.safetensors", run)
     np.testing.assert_array_equal(nv.load(tmp_path / "whole.safetensors")(), run())
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "uint16"])
+def test_further_types_go_both_ways(dtype, tmp_path):
+    """T334, T335."""
+    def model(number):
+        made = torch.nn.Module()
+        made.register_buffer("other", torch.full((2, 3), number).to(getattr(torch, dtype)))
+        return made
+    mine, theirs = nn.Module(), model(4.0)
+    mine.other = nv.variable((2, 3), dtype=dtype, initial_value=np.full((2, 3), 2, nv.as_dtype(dtype).numpy))
+    nv.save_weights(mine, tmp_path / "mine", format="torch")
+    theirs.load_state_dict(safetensors.load_file(tmp_path / "mine"), strict=True)
+    assert torch.equal(theirs.other.to(torch.complex64).real, torch.full((2, 3), 2.0))
+    safetensors.save_file(model(8.0).state_dict(), tmp_path / "other")
+    nv.load_weights(mine, tmp_path / "other", format="torch")
+    assert (mine.other.numpy().astype(np.complex64).real == 8).all()
