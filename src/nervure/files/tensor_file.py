@@ -12,8 +12,8 @@ and returns the arrays that were written or raises FormatError: a digest over ev
 (array([0., 1., 2.], dtype=float32), 'hand')
 
 Types that the format lacks (complex128, most of those of less than 8 bits) are stored as bytes, and a table among the
-strings gives their types, also those of complex64 and of floats of 8 bits in older files. The package ``safetensors`` reads these files; ARCHITECTURE.md says why it does not
-write them.
+strings gives their types; older files have complex64 and more floats of 8 bits so. The package ``safetensors`` reads
+these files; ARCHITECTURE.md says why it does not write them.
 """
 
 from __future__ import annotations

@@ -42,6 +42,32 @@ def test_results_and_gradients_are_those_of_pytorch(shape, settings):
         assert_alike(*found, scale=60)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("before, after", [(26, 22), (39, 33), (52, 22), (30, 58), (2, 41), (7, 12), (40, 80)])
+def test_nearest_elements_are_those_of_pytorch_in_each_type(mode, before, after):
+    """Y10: where it rounds their places, too."""
+    layer = torch.nn.Upsample((after, 3), mode=mode)
+    for dtype in (torch.float32, torch.float64, torch.float16):
+        torch._dynamo.reset()
+        x = torch.arange(4.0 * before, dtype=dtype).reshape(1, 2, before, 2).requires_grad_()
+        got, expected = torch.compile(layer, backend=backend, options={"strict": True})(x), layer(x)
+        assert torch.equal(got, expected)
+        found, = torch.autograd.grad(got.sum(), x)
+        counts = torch.bincount(expected.long().flatten(), minlength=4 * before)
+        assert torch.equal(found.flatten().long(), counts)
+    given = torch.arange(4.0 * before).reshape(1, 2, before, 2)
+    assert (nv.from_torch(layer, [given]).eval()(given.numpy()).numpy() == layer(given).numpy()).all()
+
+
+@pytest.mark.parametrize("shape, scale", [((1, 2, 2, 3), (1.3, 2.3)), ((1, 2, 26), (0.7,)), ((1, 2, 3, 26, 2), 1.1)])
+def test_scales_choose_the_elements_that_pytorch_chooses(shape, scale):
+    """Y10: it does not ask for a scale in two dimensions where a length stays or is doubled."""
+    for dtype in (torch.float32, torch.float64):
+        torch._dynamo.reset()
+        x, layer = torch.randn(shape, dtype=dtype), torch.nn.Upsample(scale_factor=scale)
+        assert torch.equal(torch.compile(layer, backend=backend, options={"strict": True})(x), layer(x))
+
+
 def test_what_is_no_such_op_runs_as_before():
     x = torch.randn(2, 3, 6, 8, requires_grad=True)
     for settings in ({"size": (3, 4), "mode": "bilinear", "antialias": True}, {"size": (3, 4), "mode": "area"}):

@@ -20,10 +20,12 @@ from nervure.autodiff.reverse import gradients
 from nervure.bridges.torch.fitting import converted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
+from nervure.front.creation import constant
 from nervure.front.images.interpolation import grid_sample
-from nervure.front.images.sampling import resized
+from nervure.front.images.sampling import chosen, resized
 from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
+from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import DimLike
 
@@ -41,13 +43,37 @@ _FINEST = 1 << 20
 def resize(result: Type, x: Value, lengths: Sequence[DimLike], scales: Sequence[float], mode: str,
            has_ends: bool) -> Value:
     found, first = Tensor(converted(x, x.dtype.compute)), x.rank - len(lengths)
-    for number, length in enumerate(lengths):
-        step = None
-        if scales:
-            scale = Fraction(scales[number]).limit_denominator(_FINEST)
-            step = scale.denominator, scale.numerator
-        found = resized(found, first + number, length, MODES[mode], has_ends, step)
+    for at, length in enumerate(lengths, first):
+        scale, step = scales[at - first] if scales else None, None
+        if scale is not None:
+            fraction = Fraction(scale).limit_denominator(_FINEST)
+            step = fraction.denominator, fraction.numerator
+        places = _rounded_places(mode, found, at, length, scale, step)
+        found = chosen(found, at, constant(places)) if places is not None else resized(
+            found, at, length, MODES[mode], has_ends, step)
     return converted(found.value, x.dtype)
+
+
+def _rounded_places(mode: str, x: Tensor, at: int, after: DimLike, scale: float | None,
+                    step: tuple[int, int] | None) -> np.ndarray | None:
+    """Returns the places of the nearest elements along an axis of x as PyTorch rounds them; None where that moves none
+    of them, and where a length is a symbol.
+
+    It computes them in float32, also for images of float64 in two dimensions, whose scale it does not ask for where the
+    length stays or is doubled.
+    """
+    before, is_flat, is_centre = x.type.shape[at], x.ndim == 4, mode == "nearest-exact"
+    if not isinstance(before, int) or not isinstance(after, int) or "nearest" not in mode or (
+            x.dtype is types.float64 and not is_flat):
+        return None
+    ratio = np.float32(1 / scale) if scale is not None else np.float32(before) / np.float32(after)
+    if is_flat and not is_centre and after in (before, 2 * before):
+        ratio = np.float32(before / after)
+    halves = 2 * np.arange(after) + is_centre
+    rounded = (halves.astype(np.float32) / np.float32(2) * ratio).astype(np.int64)
+    above, below = step or (before, after)
+    rounded, exact = [np.minimum(each, before - 1) for each in (rounded, halves * above // (2 * below))]
+    return None if np.array_equal(rounded, exact) else rounded
 
 
 @row("nervure.resize_backward.default")

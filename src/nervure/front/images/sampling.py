@@ -52,7 +52,8 @@ def resize(x: TensorLike, lengths: object, mode: str = "nearest", align_corners:
     ``lengths`` maps axes to lengths, ``{"H": 64, "W": 64}``; for anonymous tensors an int or a list goes by position
     from the third axis on. Places are centres of cells of the same extent; with ``align_corners`` the first and last
     elements stay the first and last. Behind the edge the last element is repeated. The numbers are those of PyTorch's
-    ``interpolate``. An unknown mode is an InvalidArgument.
+    ``interpolate``, which rounds places in float32, so that at few lengths it takes a neighbour of the nearest element.
+    An unknown mode is an InvalidArgument.
 
     >>> nv.resize([[[1.0, 2.0]]], 4, "linear").tolist()
     [[[1.0, 1.25, 1.75, 2.0]]]
@@ -77,7 +78,7 @@ def resized(x: Tensor, at: int, length: DimLike, mode: str, has_ends: bool,
     if mode in ("nearest", "centre"):
         if mode == "centre":
             place, below = add(multiply(place, 2), 1), 2 * below
-        return _chosen(x, at, clip(floordivide(multiply(place, above), below), 0, before - 1))
+        return chosen(x, at, clip(floordivide(multiply(place, above), below), 0, before - 1))
     # The position is numerator / denominator, in integers, so that no place is rounded to its neighbour.
     if has_ends:
         numerator, denominator = multiply(place, before - 1), dim_max(length - 1, 1)
@@ -92,7 +93,7 @@ def resized(x: Tensor, at: int, length: DimLike, mode: str, has_ends: bool,
     taps = range(2) if mode == "linear" else range(-1, 3)
     result = None
     for tap, weight in zip(taps, weights, strict=True):
-        element = _chosen(x, at, clip(add(first, tap), 0, before - 1))
+        element = chosen(x, at, clip(add(first, tap), 0, before - 1))
         spread = reshape(weight, (*[1] * at, -1, *[1] * (x.ndim - 1 - at)))
         term = multiply(Tensor(convert(element, x.dtype.compute).value), spread)
         result = term if result is None else add(result, term)
@@ -111,7 +112,7 @@ def cubic_weights(part: Tensor) -> list[Tensor]:
     return [far(part + 1.0), near(part), near(1.0 - part), far(2.0 - part)]
 
 
-def _chosen(x: Tensor, at: int, index: Tensor) -> Tensor:
+def chosen(x: Tensor, at: int, index: Tensor) -> Tensor:
     """Returns elements along one axis, which keeps its class."""
     return _on(x, at, gather(Tensor(x.value), Tensor(index.value), at))
 
