@@ -56,11 +56,10 @@ def resize(result: Type, x: Value, lengths: Sequence[DimLike], scales: Sequence[
 
 def _rounded_places(mode: str, x: Tensor, at: int, after: DimLike, scale: float | None,
                     step: tuple[int, int] | None) -> np.ndarray | None:
-    """Returns the places of the nearest elements along an axis of x as PyTorch rounds them; None where that moves none
-    of them, and where a length is a symbol.
+    """Returns the places of the nearest elements along an axis of x as PyTorch rounds them.
 
-    It computes them in float32, also for images of float64 in two dimensions, whose scale it does not ask for where the
-    length stays or is doubled.
+    They are None where that moves none of them, and where a length is a symbol. PyTorch computes them in float32, also
+    for images of float64 in two dimensions, whose scale it does not ask for where the length stays or is doubled.
     """
     before, is_flat, is_centre = x.type.shape[at], x.ndim == 4, mode == "nearest-exact"
     if not isinstance(before, int) or not isinstance(after, int) or "nearest" not in mode or (

@@ -113,7 +113,7 @@ def cubic_weights(part: Tensor) -> list[Tensor]:
 
 
 def chosen(x: Tensor, at: int, index: Tensor) -> Tensor:
-    """Returns elements along one axis, which keeps its class."""
+    """Returns elements of x along the axis ``at``, which keeps its class: those at each ``index``."""
     return _on(x, at, gather(Tensor(x.value), Tensor(index.value), at))
 
 
