@@ -188,7 +188,7 @@ def _kinds(program: ExportedProgram, specs: Sequence[Foreign]) -> list[str]:
     """Returns the kinds of parameters, as a Given has them: what the program took by name has no position."""
     listed, _ = program.call_spec.in_spec.children()
     kinds = iter(["input"] * listed.num_leaves + ["named"] * (len(specs) - listed.num_leaves))
-    return ["place" if spec.kind in _PLACES else next(kinds) for spec in specs]
+    return [next(kinds) if spec.kind is InputKind.USER_INPUT else "place" for spec in specs]
 
 
 def _with_constants(program: ExportedProgram) -> Foreign:
