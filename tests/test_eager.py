@@ -258,6 +258,26 @@ def test_storage_is_live(transformer):
     assert w.tolist() == [8.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("shape", [(64, 64), (512, 512)])
+def test_what_is_written_into_a_storage_that_goes_is_read_by_the_next_call(transformer, shape):
+    """T19: where products have packed a weight, too."""
+    w, x, rows = nv.tensor(np.ones(shape, np.float32)), nv.make_input(("n", shape[0]), "x"), np.ones((3, shape[0]))
+    run, across = nv.computation(nv.dot(x, w.T), x), nv.computation(nv.dot(x, w), x)
+    for number in range(2, 5):
+        w.storage[...] = number
+        assert (run(rows) == number * shape[0]).all() and (across(rows) == number * shape[0]).all()
+        held = w.storage
+        run(rows)
+        held[...] = number + 0.5
+        del held
+        assert (run(rows) == (number + 0.5) * shape[0]).all()
+    w.storage = array = np.ones(shape, np.float32)
+    run(rows)
+    array[...] = 2.0
+    del array
+    assert (run(rows) == 2 * shape[0]).all()
+
+
 def test_storage_of_views_constants_and_expressions():
     """T21: a view lies in the tensor below, a constant is read-only, what is computed has none."""
     w, c = nv.tensor([[1.0, 2.0], [3.0, 4.0]]), nv.constant([1.0, 2.0])

@@ -277,9 +277,26 @@ def test_each_call_takes_a_lent_value_for_a_new_version(interpreter):
     run()
     run()
     assert cell.version == before + 2
-    del array
+    del array  # what it wrote since the last call is one more
     run()
-    assert cell.version == before + 2
+    run()
+    assert cell.version == before + 3
+
+
+def test_what_is_written_before_the_last_holder_goes_is_a_new_version():
+    """T19, T20: whatever looks first whether the array is still held, and to those who ask whether a value is still
+    the same.
+    """
+    for look in (Cell.begin, Cell.read, Cell.lend, Cell.witness, lambda cell: cell.store(np.float32([5, 6]))):
+        cell = Cell(variable([1.0, 2.0]))
+        before = cell.witness()
+        cell.lend()[:] = 3.0
+        made = cell.version
+        kept = look(cell)
+        assert cell.version > made and not cell.is_still(before)
+        del kept
+    still = cell.witness()
+    assert cell.is_still(still)
 
 
 def test_a_snapshot_of_a_lent_array_is_a_copy(interpreter):

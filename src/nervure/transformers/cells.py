@@ -166,6 +166,7 @@ class Cell:
         if self.outside is not None:
             return True
         if self.lent.value and self._is_alone():
+            self.stamp.value += 1  # the last holder may have written it since the last call
             self.lent.value = 0
         return bool(self.lent.value)
 
@@ -177,7 +178,8 @@ class Cell:
 
     def witness(self) -> Witness:
         """Returns a witness that can later tell whether the value is still that of this moment."""
-        made = Witness(self.version, np.array(self.look()) if self.is_lent() else None)
+        elements = np.array(self.look()) if self.is_lent() else None
+        made = Witness(self.version, elements)
         if self.witnesses is None:
             self.witnesses = WeakSet()
         self.witnesses.add(made)

@@ -79,6 +79,26 @@ def test_a_variable_that_is_lent_is_read_and_written_in_place(xla):
     assert own.tolist() == [2, 3]
 
 
+def test_variables_that_are_lent_are_updated_beside_others(xla):
+    """X2, X3: the others keep their values where new ones cannot be stored."""
+    v, w = nv.variable((2,), 1.0), nv.variable((2,), 1.0)
+    step = nv.computation([nv.assign(v, v + 1), nv.assign(w, w * 2)], transformer=xla)
+    step()
+    lent = xla.cells.of([w.variable])[0].lend()
+    step()
+    assert lent.tolist() == [4, 4] and xla.get(v).tolist() == [3, 3]
+    lent[:] = 7
+    del lent
+    step()
+    assert xla.get(w).tolist() == [14, 14] and xla.get(v).tolist() == [4, 4]
+    own = np.float32([1, 2])
+    own.flags.writeable = False
+    xla.borrow(w, own, 0)
+    with pytest.raises(nv.InvalidArgument, match="read-only"):
+        step()
+    assert xla.get(v).tolist() == [4, 4] and xla.get(w).tolist() == [1, 2]
+
+
 def guarded(transformer, *conditions):
     """A function of three numbers that adds them to a variable, unless one of the conditions on them is false."""
     x, w = nv.Parameter(nv.float32, (3,)), nv.variable((3,), 1.0)

@@ -101,6 +101,9 @@ class XlaExecutable(Executable):
                                   help="leave out= out, or results='device'")
         for cell in cells.values():
             cell.begin()
+        if any([cell.is_lent() for cell in updated]):
+            for cell in updated:
+                cell.look()  # a value that the program replaces stays in memory, since storing the new ones may fail
         if flags.check_nan:
             return self._checked(arrays, cells, updated, bindings)
         rounded = self._lengths.rounded(bindings)
