@@ -15,7 +15,7 @@ import pytest
 
 from nervure.errors import FormatError, InvalidArgument
 from nervure.support import atomic_file
-from nervure.support.atomic_file import open_regular, write_atomically
+from nervure.support.atomic_file import open_regular, write_atomically, write_with
 
 ABANDONED = f".nervure-{'0' * 16}.tmp"
 
@@ -147,3 +147,23 @@ def test_what_is_no_file_is_not_opened(tmp_path, make):
     make(str(tmp_path / "f"))
     with pytest.raises(FormatError, match="this is no file"):
         open_regular(str(tmp_path / "f"))
+
+
+class Quota(OSError):
+    """An error of a user's function, with words of its own."""
+
+
+@pytest.mark.parametrize("raised", [OSError("quota exceeded"), Quota(28, "quota exceeded"), OSError(28, "full", "of")])
+def test_errors_of_the_function_that_writes_stay_as_they_are(tmp_path, raised):
+    """T282: but for the temporary name, in whose place the path of the file stands."""
+    def write(temporary):
+        raise raised
+    with pytest.raises(OSError) as caught:
+        write_with(str(tmp_path / "f"), write)
+    assert caught.value is raised and os.listdir(tmp_path) == []
+
+    def write_elsewhere(temporary):
+        raise OSError(28, "full", temporary)
+    with pytest.raises(OSError, match="full") as caught:
+        write_with(str(tmp_path / "f"), write_elsewhere)
+    assert caught.value.filename == str(tmp_path / "f")

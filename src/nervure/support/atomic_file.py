@@ -85,7 +85,8 @@ def _replacing(path: str, act: Callable[[], None]) -> None:
     try:
         act()
     except OSError as error:
-        if _TEMPORARY.search(str(error.filename or "")) is None and error.filename is not None:
+        is_of_a_file = error.filename is not None and _TEMPORARY.search(str(error.filename)) is None
+        if is_of_a_file or error.errno is None or type(error).__module__ != "builtins":  # others say what they say
             raise
         raise OSError(error.errno, error.strerror, path) from None  # without the temporary name
     if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step

@@ -44,3 +44,17 @@ def test_an_op_of_the_body_for_another_device():
         nv.computation(choice, x)(np.ones(3, np.float32))
     np.testing.assert_array_equal(nv.computation(loop(elsewhere(nv.CPUTensor), x), x)(np.ones(3, np.float32)),
                                   nv.computation(loop(nv.sin, x), x)(np.ones(3, np.float32)))
+
+
+def test_an_op_of_the_body_that_is_implemented_in_python():
+    """Q5: for the device that runs the loop; the error says what a loop can run."""
+    @nv.defnode("total[~] x[~] -> total[~]")
+    class AddInALoop:
+        """total + x."""
+
+    @nv.implement(AddInALoop, device=nv.CPUTensor)
+    def add(op, total, x, out):
+        out.storage[:] = total.storage + x.storage
+    with pytest.raises(NotSupported, match="called in Python") as caught:
+        nv.evaluate(nv.fori_loop(0, 2, lambda i, carry: AddInALoop(carry, carry), nv.ones((2,))))
+    assert "CPUTensor" in caught.value.got and "decompose" in caught.value.help

@@ -115,19 +115,25 @@ class Placing:
         """
         for op in [op for body in region.bodies for inner in nested_functions(body) for op in inner.operations]:
             own = None if isinstance(op, Leaf) or _is_moved(op) else self._apart(op, device)
+            if own is device:
+                raise op.fail(NotSupported, "its implementation is called in Python, which no branch or loop does",
+                              got=f"an implementation for {device.__name__} inside of {type(region).__name__}",
+                              expected="ops that the device's transformer runs",
+                              help='give the op decompose, implement it with mode="generate", or call nv.host_call')
             if own is not None:
                 raise op.fail(NotSupported, "it stands inside of a branch or a loop, which runs on another device",
                               got=own, expected=f"{device.__name__}, on which {type(region).__name__} runs",
                               help="build the whole loop under nv.devices(...) with a device whose transformer runs "
                                    "loops, such as nv.NumPyTensor, or compute this outside of the body")
 
-    def _apart(self, op: Op, device: type[Device]) -> str | None:
-        """Returns where an op inside of a loop on a ``device`` is to run; None if that is what runs the loop."""
+    def _apart(self, op: Op, device: type[Device]) -> str | type[Device] | None:
+        """Returns where an op inside of a loop on a ``device`` is to run: None if that is what runs the loop, the
+        device itself if that calls an implementation in Python.
+        """
         given = self.list_of(op).devices if self._follows_lists and devices_of(op) else (device,)
         for each in given:
             if each is device:
-                is_own = implementation_of(type(op), device) is not None
-                return f"its implementation for {each.__name__}" if is_own else None
+                return None if implementation_of(type(op), device) is None else device
             if self.refusal(op, each) is None:
                 return each.__name__
         return f"one of {names_of(given) or 'no devices'}"
