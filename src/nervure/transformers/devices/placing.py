@@ -127,8 +127,9 @@ class Placing:
                                    "loops, such as nv.NumPyTensor, or compute this outside of the body")
 
     def _apart(self, op: Op, device: type[Device]) -> str | type[Device] | None:
-        """Returns where an op inside of a loop on a ``device`` is to run: None if that is what runs the loop, the
-        device itself if that calls an implementation in Python.
+        """Returns where an op inside of a loop on a ``device`` is to run; None if that is what runs the loop.
+
+        The device itself stands for an implementation that it calls in Python.
         """
         given = self.list_of(op).devices if self._follows_lists and devices_of(op) else (device,)
         for each in given:
