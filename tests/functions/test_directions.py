@@ -196,6 +196,28 @@ def test_derivatives_of_the_user():
     assert caught.value.op == "CustomDerivative" and "reverse" in caught.value.help
 
 
+@pytest.mark.parametrize("rule", [
+    lambda g, x: g + x, lambda g, x: nv.where(x > 1, g, 1.0), lambda g, x: nv.sign(g) * 3.0, lambda g, x: x * 2.0,
+    lambda g, x: nv.stop_gradient(g), lambda g, x: nv.concatenate([g[:1], nv.ones(1)], 0) * 2.0,
+    lambda g, x: nv.sin(x) - (g * 2.0 + 1.0)], ids=range(7))
+def test_rules_that_add_to_the_gradient_or_take_steps_have_no_tangents(rule):
+    """D6: they are no linear functions of the gradient, whether their derivative reads it or not."""
+    f = nv.custom_vjp(lambda x: x * 1.0, rule)
+    with pytest.raises(NotSupported, match="no linear function of the gradient"):
+        nv.jvp(f, (np.array([0.5, 2.0]),), (np.ones(2),))
+    assert nv.vjp(f, np.array([0.5, 2.0]))[1](np.ones(2))[0].shape == (2,)
+
+
+@pytest.mark.parametrize("rule", [
+    lambda g, x: nv.where(x > 1, g, 0.0), lambda g, x: g - nv.zeros(2), lambda g, x: nv.stack([g[0] * 2, g[1] * 0.0]),
+    lambda g, x: g * nv.sign(x) + g, lambda g, x: nv.zeros_like(g)], ids=range(5))
+def test_rules_with_zeros_are_linear(rule):
+    """D6: where both modes give the same."""
+    f = nv.custom_vjp(lambda x: x * 1.0, rule)
+    x, direction = np.array([0.5, 2.0]), np.array([3.0, 5.0])
+    np.testing.assert_array_equal(nv.jvp(f, (x,), (direction,))[1], nv.vjp(f, x)[1](direction)[0])
+
+
 def test_an_op_of_the_users_may_state_its_rule():
     """D6: ``jvp`` of a node, for what does not follow from ``vjp``."""
     @nv.defnode("x[~] -> y[~]")

@@ -25,13 +25,17 @@ from collections.abc import Iterable, Sequence
 from nervure.autodiff.reverse import call_vjp, checked_gradient, differentiable, gradients, is_differentiable
 from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.gc_paused import gc_paused
-from nervure.ir.kinds import Composite, Elementwise
-from nervure.ir.leaves import Parameter
+from nervure.ir.kinds import Composite, Elementwise, View
+from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Operand, Tangents, Value, as_value
 from nervure.ir.provenance import NO_GRAD, of_derivative, set_override
 from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
+from nervure.ops.arithmetic import Add, Subtract
+from nervure.ops.conversion import Convert
 from nervure.ops.rematerialising import at_once
+from nervure.ops.selection import Where
+from nervure.ops.views import Concatenate, Stack
 
 
 def tangents(outputs: Sequence[Operand], moving: Sequence[Operand],
@@ -143,12 +147,40 @@ def _transposed(op: Op, given: Sequence[Value | None]) -> Tangents:
     found = iter(gradients([part for part, _ in pairs], wanted, [tangent for _, tangent in pairs], set(below)))
     results = [None if seed is None else next(found) for seed in seeds]
     reached = postorder([result for result in results if result is not None], below)
-    if any([seed.op in reached for seed in wanted]):
+    parts = [part for part, _ in pairs]
+    if any([seed.op in reached for seed in wanted]) or _is_no_slope(parts, wanted, results, below):
         raise op.fail(NotSupported, "the derivative of this op is no linear function of the gradient, so it says "
                                     "nothing about directions", got=repr(op),
                       expected="a vjp that adds and scales its gradient",
                       help="use reverse mode alone here: nv.grad, nv.vjp, nv.jacobian(..., mode='reverse')")
     return results
+
+
+def _is_no_slope(parts: Sequence[Value], seeds: Sequence[Value], found: Tangents, below: set[Op]) -> bool:
+    """Whether some ``parts`` that a rule gives follow from no seed, or from one by steps alone, which have no slope.
+
+    Numbers that a rule adds to what follows from a seed, or chooses in its place, count as parts of their own.
+    """
+    moved, rest = set(seeds), set[Value]()  # what follows from a seed, and of that what is not 0 where seeds are 0
+    for op in postorder(parts, below):
+        own = [operand for operand in op.operands if operand in moved]
+        if own:
+            joined = op.operands if isinstance(op, _JOINING) else op.operands[1:] if isinstance(op, Where) else own
+            if any([value in rest or value not in moved and not _is_zero(value) for value in joined]):
+                rest.update(op.outputs)
+            moved.update(op.outputs)
+    has_slope = any([value is not None for value in found]) or moved.isdisjoint(parts)
+    return not has_slope or any([part in rest or part not in moved and not _is_zero(part) for part in parts])
+
+
+def _is_zero(value: Value) -> bool:
+    while isinstance(value.op, (View, Convert)):
+        value = value.op.operands[0]
+    return isinstance(value.op, Full) and value.op.number == 0 or \
+        isinstance(value.op, Constant) and not value.op.array.any()
+
+
+_JOINING = (Add, Subtract, Concatenate, Stack)
 
 
 def _checked_tangent(op: Op, output: Value, tangent: Value) -> Value:
