@@ -204,6 +204,17 @@ def test_memory_that_is_used_again_keeps_what_a_derivative_needs():
         assert c.grad.tolist() == [3.0, 8.0] and p.grad.tolist() == [18.0, 28.0] and a.tolist() == [3.0, 8.0]
 
 
+def test_a_rule_gives_gradients_to_operands_alone():
+    """D6: what the function reads besides has none through it, as everywhere in the rule."""
+    w = nv.variable((2,), 3.0)
+    scaled = nv.custom_vjp(lambda x: x * w, lambda gradient, x: gradient * w)
+    x = nv.variable((2,), 1.0)
+    loss = nv.sum(scaled(x), out_axes=())
+    assert nv.deriv(loss, x).tolist() == [3.0, 3.0] and nv.deriv(loss, w).tolist() == [0.0, 0.0]
+    given = nv.custom_vjp(lambda x, w: x * w, lambda gradient, x, w: (gradient * w, gradient * x))
+    assert nv.deriv(nv.sum(given(x, w), out_axes=()), w).tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize(("op", "operand", "call"), [
     ("grad", "function", lambda: nv.grad(nv.constant(1.0))),
     ("value_and_grad", "function", lambda: nv.value_and_grad(3)),

@@ -246,7 +246,8 @@ def _refuse_host_functions(function: Function) -> None:
                 if field.kind is function_of_host and getattr(op, name) is not None:
                     raise op.fail(NotSupported, "a function of the host program cannot be saved", operand=name,
                                   got=getattr(getattr(op, name), "__qualname__", None),
-                                  help="save what stands before and after the host call as functions of their own")
+                                  help="save a graph without nv.host_call and nv.custom_vjp, or what stands before "
+                                       "and after these as functions of their own")
 
 
 def _values(variables: Mapping[str, Variable], state: Mapping[Variable, np.ndarray]) -> dict[str, np.ndarray]:

@@ -35,7 +35,8 @@ class custom_vjp(Generic[Result]):  # lower case, as it is used as a decorator
     """Gives a function of tensors its own derivative: ``backward(gradient, *operands)`` returns one gradient for each
     operand.
 
-    With several results ``gradient`` is a tuple. A gradient of None is zero. Use ``@f.defvjp`` or
+    With several results ``gradient`` is a tuple. A gradient of None is zero. Gradients go to operands alone: a variable
+    that the function reads, and was not given, gets none through it. Use ``@f.defvjp`` or
     ``custom_vjp(f, backward)``.
 
     >>> clipped = nv.custom_vjp(lambda x: x, lambda gradient, x: nv.clip(gradient, -1, 1))
