@@ -82,6 +82,15 @@ def test_what_is_known_of_conditions():
     assert apply("bitwise_not", bool_, number(True, bool_)) == number(False, bool_)
 
 
+def test_one_known_integer_decides_or_changes_nothing():
+    x, none, one = Variable(int64), number(0, int64), number(1, int64)
+    for function, known, found in (("multiply", none, none), ("bitwise_and", none, none), ("multiply", one, x),
+                                   ("add", none, x), ("bitwise_or", none, x), ("bitwise_xor", none, x)):
+        assert apply(function, int64, x, known) == apply(function, int64, known, x) == found
+    for function, known in (("subtract", none), ("floordivide", one), ("shift_left", none), ("shift_right", none)):
+        assert apply(function, int64, x, known) is x and apply(function, int64, known, x) is None
+
+
 def test_conversions_of_numbers():
     assert apply("convert", float32, number(3, int64)) == number(3.0, float32)
     assert apply("convert", float32, number(2**24 + 1, int64)) is None

@@ -37,6 +37,13 @@ def test_none_leaves_the_op_to_the_next_row():
     assert classes(Rewriter("two", rows)(Function([-a.value], [a]))) == ["Absolute"]
 
 
+def test_operands_of_a_row_may_be_alternatives():
+    a, = vector()
+    rows = [(p.Negative(p.Exp(x) | p.Log(x)), lambda x: abs(x))]
+    function = Function([-op(a).output for op in (ops.Exp, ops.Log, ops.Sin)], [a])
+    assert classes(Rewriter("either", rows)(function)) == ["Absolute", "Absolute", "Sin", "Negative"]
+
+
 def test_a_number_stands_for_a_tensor_of_it():
     a, = vector(dtype=nv.int8)
     function = Rewriter("zero", [(p.Subtract(x, x), lambda: 0)])(Function([a - a], [a]))

@@ -89,6 +89,19 @@ def test_memory_of_none_is_new_memory():
     free(None, larger, 5000)
 
 
+def test_memory_that_was_used_is_cleared_where_zeros_are_asked_for():
+    """As of C's calloc."""
+    native = library()
+    clear = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
+        native.address("handler_calloc"))
+    free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(native.address("handler_free"))
+    for _ in range(2):
+        place = clear(None, 30, 10)
+        assert ctypes.string_at(place, 300) == bytes(300)
+        ctypes.memset(place, 7, 300)
+        free(None, place, 300)
+
+
 def test_too_much_is_a_memory_error():
     with pytest.raises(MemoryError):
         pooled_arrays.empty((1 << 50,), np.dtype(np.float64))
