@@ -9,7 +9,7 @@ import nervure as nv
 from nervure import ops
 from nervure.kernel.cluster import Loops, cluster
 from nervure.kernel.cluster.reasons import reasons
-from nervure.kernel.cluster.steps import FusionBlocker
+from nervure.kernel.cluster.steps import FusionBlocker, SharedSteps
 from nervure.kernel.tuning import MOST_OPS
 from nervure.passes.pipelines import minimal
 from tests.conformance.samples import NAMES, samples_of, types_of
@@ -119,3 +119,14 @@ def test_whatever_loops_store_has_a_reason(name):
 def test_the_page_explains_every_refusal():
     page = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8")
     assert [refusal.name for refusal in FusionBlocker if f"| {refusal.value} |" not in page] == []
+
+
+def test_steps_that_share_an_outer_loop_say_each_their_own_reason():
+    x = matrix()
+    sort = ops.Sort(x)
+    steps = cluster(nv.Function([ops.Exp(sort.outputs[0]), sort.outputs[1]], [x]))
+    shared = SharedSteps(tuple(steps))
+    for step in steps:
+        for op in step.ops:
+            assert shared.why_apart(op) == step.why_apart(op)
+    assert shared.why_apart(sort) == "it has no loops" != steps[-1].why_apart(steps[-1].ops[0])
