@@ -337,6 +337,18 @@ def test_threads_share_a_compiled_model():
     assert_alike(found, [model(x) for x in inputs])
 
 
+@pytest.mark.parametrize("function", [
+    lambda x, s: x[s:] + 1, lambda x, s: x.select(0, s) + 1, lambda x, s: x.narrow(0, s, 1) + 1,
+    lambda x, s: x * s if s < 0 else x], ids=["slice", "select", "narrow", "branch"])
+def test_an_integer_that_is_known_to_be_negative_is_left_to_pytorch(function):
+    """Y9: PyTorch gives it a range without a lower bound."""
+    for dynamic in (None, True):
+        torch._dynamo.reset()
+        compiled = torch.compile(function, backend="nervure", dynamic=dynamic)
+        for x, s in ((torch.arange(6.0), -2), (torch.arange(7.0), -3), (torch.arange(5.0), -1)):
+            assert_alike(compiled(x, s), function(x, s))
+
+
 def test_an_integer_may_be_negative(made):
     def function(x, count):
         return x * count, x.sum() + count

@@ -104,6 +104,8 @@ def _symbol(symbol: Foreign, ranges: Mapping[Foreign, Foreign]) -> DimLike:
     high = _bound(found.upper) if found is not None else None
     if low is not None and low < 0:
         raise Unsupported(f"the number {symbol}, which may be negative")
+    if high is not None and high < 0:
+        raise Unsupported(f"the number {symbol}, which is negative")
     return dim(str(symbol), min=low or 0, max=high)
 
 
