@@ -9,7 +9,7 @@ import nervure as nv
 from nervure.errors import NotSupported
 from nervure.passes.decompose import decompose
 from nervure.passes.padded_lengths import padded_lengths
-from nervure.types.dim import evaluate
+from nervure.types.dim import dim_min, evaluate
 from tests.conformance.running import run, transformer
 from tests.conformance.samples import NAMES, golden_table, samples_of, types_of
 from tests.conformance.sampling import generic, symbolic
@@ -63,3 +63,14 @@ def test_an_op_gives_the_same_in_longer_arrays_or_is_refused(name):
         for function in functions:
             for symbol in sorted(sample.symbols):
                 compare(function, case.arguments, sizes, symbol)
+
+
+@pytest.mark.parametrize("length", [lambda n: n - n // 3, lambda n: dim_min(n, 5)], ids=range(2))
+def test_lengths_that_follow_from_a_symbol_are_those_of_the_call(length):
+    """X14: a sum is over as many elements as the call has, whatever arithmetic says how many these are."""
+    n = nv.dim("n", min=3)
+    x = nv.Parameter(nv.float32, (n,))
+    part = nv.ops.Slice(x, [(0, length(n), 1)])
+    function = nv.Function([nv.ops.Sum(part, [0]), nv.ops.Max(part, [0])], [x])
+    for size in (3, 7, 8):
+        assert compare(function, [np.arange(1, size + 1, dtype=np.float32)], {"n": size}, "n")
