@@ -206,6 +206,36 @@ def test_names_that_several_have_name_none(tmp_path, interpreter):
         nv.load(tmp_path / "f", into=interpreter.computation(v + 1.0))
 
 
+@pytest.mark.parametrize("name", [None, "w"])
+def test_of_computations_that_are_alike_the_one_of_the_same_name_is_loaded(tmp_path, interpreter, name):
+    """T291: variables without names, or with one name, keep to their entry; without an entry's name nothing changes."""
+    def made(value):
+        place = nv.variable((), value)
+        return place if name is None else place.named(name)
+    x, v, w = nv.placeholder(()), made(1.0), made(2.0)
+    both = {"teacher": interpreter.computation(x * v, x), "student": interpreter.computation(x * w, x)}
+    nv.save(tmp_path / "f", both)
+    for into, expected in [(both, (1.0, 2.0)), ({"teacher": both["student"]}, (5.0, 1.0)),
+                           ({"teacher": both["teacher"], "other": both["teacher"]}, (1.0, 6.0))]:
+        interpreter.set(v, 5.0), interpreter.set(w, 6.0)
+        nv.load(tmp_path / "f", into=into)
+        assert (interpreter.get(v), interpreter.get(w)) == expected
+    interpreter.set(v, 5.0)
+    for wrong in [both["teacher"], {"other": both["teacher"]}, dict.fromkeys(both, both["teacher"])]:
+        with pytest.raises(InvalidArgument, match="several variables of the file") as caught:
+            nv.load(tmp_path / "f", into=wrong)
+        assert "teacher, student" in caught.value.got and interpreter.get(v) == 5.0
+
+
+def test_computations_that_are_alike_and_share_their_variables_are_one(tmp_path, interpreter):
+    """T291: then any of them has the values, without its name."""
+    x, w = nv.placeholder(()), nv.variable((), 1.0)
+    nv.save(tmp_path / "f", {"first": interpreter.computation(x * w, x), "second": interpreter.computation(x * w, x)})
+    interpreter.set(w, 5.0)
+    nv.load(tmp_path / "f", into=interpreter.computation(x * w, x))
+    assert interpreter.get(w) == 1.0
+
+
 @pytest.mark.parametrize("make", [
     lambda: nv.variable((4,)).named("w"), lambda: nv.variable((3,), dtype=nv.float64).named("w"),
     lambda: nv.variable((3,)).named("v")])

@@ -32,6 +32,7 @@ from nervure.computation import Computation, ResultForm
 from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind, shown
 from nervure.files.function_file import (
     Content,
+    Written,
     is_part,
     key_of_part,
     load_content,
@@ -157,8 +158,9 @@ def load(path: str | os.PathLike[str], transformer: Transformer | None = None,
 
     It is read and checked now, and compiled at its first call (or by ``.compiled()``). With ``into``, a computation or
     several by name, which is returned, its variables get the values in the file instead: all at one moment or none.
-    They are found by their names, and those of the very computation that was saved by their places; the file may have
-    more. Raises FormatError for a file in the wrong format; then nothing of it has been used.
+    They are found by their names, and those of the very computation that was saved by their places, in the entry of
+    its name if several are alike; the file may have more. Raises FormatError for a file in the wrong format; then
+    nothing of it has been used.
 
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 2.0).named("w")
     >>> nv.save("double.safetensors", nv.computation(x * w, x))
@@ -248,28 +250,24 @@ def _read_results(text: str, path: str | os.PathLike[str]) -> ResultForm:
 
 def _load_into(path: str, into: object, transformer: Transformer | None) -> object:
     """Gives the variables of computations the values in a file."""
-    listed = list(into.values()) if isinstance(into, Mapping) else [into]
-    computations = [entry for entry in listed if isinstance(entry, Computation)]
+    listed: dict[object, object] = dict(into) if isinstance(into, Mapping) else {None: into}
+    computations = {name: entry for name, entry in listed.items() if isinstance(entry, Computation)}
     if len(computations) < len(listed) or transformer is not None:
         raise WrongKind("a file is loaded into computations, on their transformer", op="load", operand="into",
                         got=shown(into if transformer is None else transformer),
                         expected="a computation, or several by name", help="leave out into= to get new computations")
-    own = _common_transformer(computations, "load")
+    own = _common_transformer(list(computations.values()), "load")
     values = _values_for(computations, load_content(path), path)
     own.restore(values)
     return into
 
 
-def _values_for(computations: Sequence[Computation[object]], content: Content, path: str) -> dict[Variable, np.ndarray]:
+def _values_for(computations: Mapping[object, Computation[object]], content: Content,
+                path: str) -> dict[Variable, np.ndarray]:
     """Returns the value of each variable of computations; InvalidArgument that names those that the file lacks."""
-    found: dict[Variable, np.ndarray] = {}
-    texts = {content.text(name): names for name, names in content.names.items()}
-    wanted: dict[Variable, None] = {}
-    for entry in computations:
-        own = written(entry.function)
-        wanted |= dict.fromkeys(own.variables.values())
-        places = texts.get(own.text, {})
-        found |= {variable: content.state[places[name]] for name, variable in own.variables.items() if places}
+    parts = {name: written(entry.function) for name, entry in computations.items()}
+    wanted = dict.fromkeys([variable for own in parts.values() for variable in own.variables.values()])
+    found = {variable: content.state[place] for variable, place in _by_places(parts, content, path).items()}
     labels, ours = content.named(), _unique(wanted)
     found |= {variable: content.state[labels[label]] for label, variable in ours.items()
               if label in labels and variable not in found}
@@ -282,6 +280,29 @@ def _values_for(computations: Sequence[Computation[object]], content: Content, p
     for variable, array in found.items():
         _check_kind(variable, array, path)
     return found
+
+
+def _by_places(parts: Mapping[object, Written], content: Content, path: str) -> dict[Variable, Variable]:
+    """Returns the variables of the file at the places of ours, in parts with the same text. A part of the same name
+    goes before others; InvalidArgument if several variables of the file fit one of ours.
+    """
+    alike = {name: [part for part in content.functions if content.text(part) == own.text]
+             for name, own in parts.items()}
+    named = {variable for name, own in parts.items() if name in alike[name] for variable in own.variables.values()}
+    found: dict[Variable, dict[Variable, str]] = {}
+    for name, own in parts.items():
+        has_name = name in alike[name]
+        for part in [part for part in alike[name] if part == name or not has_name]:
+            for key, variable in own.variables.items():
+                if has_name or variable not in named:
+                    found.setdefault(variable, {}).setdefault(content.names[part][key], part)
+    for variable, places in found.items():
+        if len(places) > 1:
+            raise InvalidArgument("several variables of the file fit one variable", op="load", operand="into",
+                                  got=f"those of {', '.join(places.values())} in {path}",
+                                  expected=f"one for {variable.name or f'an unnamed {variable.type}'}",
+                                  help='into={"step": step} loads a computation from the one of its name')
+    return {variable: next(iter(places)) for variable, places in found.items()}
 
 
 def _unique(variables: Iterable[Variable]) -> dict[str, Variable]:
