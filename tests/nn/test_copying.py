@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -94,6 +96,46 @@ def test_every_kind_of_layer(module):
     other = copy.deepcopy(module)
     assert repr(other) == repr(module) and same(module, other)
     assert not set(other.parameters()) & set(module.parameters())
+
+
+class Holding(nn.Module):
+    """A parameter, and a field made from it, or from what is computed from it."""
+
+    def __init__(self, make):
+        self.w, self.held = nv.variable((), 2.0).named("w"), None
+        self.held = make(self.w)
+
+
+class Slotted:
+    __slots__ = ("factor",)
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def times(self, x):
+        return x * self.factor
+
+
+HOLDERS = [lambda x: x, lambda x: {x}, lambda x: {x: 1}, lambda x: [({"a": x},)], lambda x: SimpleNamespace(factor=x),
+           Slotted, lambda x: partial(nv.add, x), lambda x: Slotted(SimpleNamespace(factor=[x])).times,
+           lambda x: nn.Sequential(nn.Residual(Holding(lambda _: x))),
+           lambda x: SimpleNamespace(inner=Holding(lambda _: [x]))]
+
+
+@pytest.mark.parametrize("make", HOLDERS)
+def test_fields_of_any_kind_that_are_computed_from_a_parameter_are_refused(make):
+    """T370: in modules inside, of parameters around them, and in all objects that are copied part by part."""
+    with pytest.raises(nv.InvalidArgument, match="held is computed from a parameter") as caught:
+        copy.deepcopy(Holding(lambda w: make(w * 3.0)))
+    assert caught.value.operand == "held" and caught.value.got.endswith("which reads w")
+    other = nv.variable((), 4.0)
+    copy.deepcopy(Holding(lambda _: make(other * 3.0)))
+
+
+def test_parameters_that_objects_in_fields_hold_are_those_of_the_copy():
+    """T370: what is shared inside stays so, whatever holds it."""
+    found = copy.deepcopy(Holding(lambda w: Slotted([SimpleNamespace(factor=w)])))
+    assert found.held.factor[0].factor is found.w
 
 
 def test_what_is_computed_from_a_parameter_is_no_field_of_a_copy():

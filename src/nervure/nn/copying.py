@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 from collections.abc import Iterable, Iterator
+from types import FunctionType, ModuleType
 
 from nervure.errors import InvalidArgument
 from nervure.front.creation import AssignableTensorOp
@@ -25,7 +27,7 @@ from nervure.ops.order import value_operands
 from nervure.transformers.cells import copy_cells
 
 Memo = dict[int, object]
-"""The copies made so far, by the identity of the original, as ``copy.deepcopy`` passes them on."""
+"""The copies made so far, also of variables, by the identity of the original, as ``copy.deepcopy`` passes them on."""
 
 
 def remember_places(places: Iterable[AssignableTensorOp], memo: Memo) -> None:
@@ -43,18 +45,17 @@ def remember_places(places: Iterable[AssignableTensorOp], memo: Memo) -> None:
         record = known_record(place)
         if record is not None and record.device is not None:
             record_of(made).device = record.device
-        memo[id(place)] = made
+        memo[id(place)], memo[id(variable)] = made, pairs[variable]
     copy_cells(pairs)
 
 
-def copied_fields(module: object, places: Iterable[AssignableTensorOp], memo: Memo) -> Iterator[tuple[str, object]]:
-    """Yields the copied fields of a module; InvalidArgument for a tensor that is computed from one of its places."""
-    own = {place.variable for place in places}
+def copied_fields(module: object, memo: Memo) -> Iterator[tuple[str, object]]:
+    """Yields the copied fields of a module; InvalidArgument for a tensor that is computed from a place with a copy."""
     for name, value in vars(module).items():
         for entry in _tensors(value):
             reads = [] if isinstance(entry, AssignableTensorOp) else [
                 op.variable for op in postorder([entry.value], None, value_operands) if type(op) is ReadVariable]
-            read = next((variable for variable in reads if variable in own), None)
+            read = next((variable for variable in reads if id(variable) in memo), None)
             if read is not None:
                 raise InvalidArgument(f"{name} is computed from a parameter of the module, and a copy of it would be "
                                       "computed from the same one", op="deepcopy", operand=name,
@@ -65,12 +66,13 @@ def copied_fields(module: object, places: Iterable[AssignableTensorOp], memo: Me
 
 
 def _tensors(value: object) -> Iterator[Tensor]:
-    """Yields the tensors that a field holds: itself, or in lists, tuples and dicts."""
+    """Yields the tensors that a field holds: itself, or in objects that ``copy.deepcopy`` copies part by part."""
     waiting, seen = [value], set[int]()
     while waiting:
         entry = waiting.pop()
         if isinstance(entry, Tensor):
             yield entry
-        elif isinstance(entry, (list, tuple, dict)) and id(entry) not in seen:
+        elif id(entry) not in seen and not isinstance(entry, (type, FunctionType, ModuleType)) and not hasattr(
+                type(entry), "__deepcopy__"):
             seen.add(id(entry))
-            waiting.extend(entry.values() if isinstance(entry, dict) else entry)
+            waiting.extend(gc.get_referents(entry))

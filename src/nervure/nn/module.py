@@ -141,11 +141,10 @@ class Module:
 
     def __deepcopy__(self: Own, memo: dict[int, object]) -> Own:
         """Returns a module of the same form, whose parameters and buffers are new variables with the same values."""
-        places = [place for _, place in self._places()]
-        remember_places(places, memo)
+        remember_places([place for _, place in self._places()], memo)
         made = object.__new__(type(self))
         memo[id(self)] = made
-        for name, value in copied_fields(self, places, memo):
+        for name, value in copied_fields(self, memo):
             setattr(made, name, value)
         return made
 
