@@ -124,6 +124,56 @@ def test_modules_that_functions_call_are_in_evaluation_too(made):
     assert any(learnt) and means() == learnt
 
 
+class Headed(nn.Module):
+    body: nn.Module
+    head: nn.Module
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+def linear(size, value):
+    return nn.LinearLayer(2, size, weights=value, bias=False)
+
+
+def other_weights(module):
+    module.head.weights = nv.variable((2, 1), 5.0)
+
+
+def other_layer(module):
+    module.head = linear(1, 5.0)
+
+
+@pytest.mark.parametrize("as_function", [False, True])
+@pytest.mark.parametrize("change", [other_weights, other_layer])
+def test_parameters_that_took_the_place_of_others_are_trained(tmp_path, change, as_function):
+    """T310: each call is of what the module holds by then, also of a module that a function calls."""
+    module, data = Headed(linear(2, 1.0), linear(1, 1.0)), (np.ones((4, 2), np.float32), np.zeros((4, 1), np.float32))
+    own = nv.Trainer((lambda x: module(x)) if as_function else module, nv.optim.SGD(0.01), squared)
+    own.fit(data, 1, shows=False)
+    before = own.prepare(data)
+    assert own.evaluate(data)["loss"] < 16.0 and own.prepare(data) is before
+    change(module)
+    assert own.predict(data[0]).tolist() == np.asarray(module(nv.constant(data[0])).numpy()).tolist()
+    assert own.evaluate(data)["loss"] > 300.0
+    history = own.fit(data, 3, data, shows=False)
+    assert history[-1]["validation_loss"] < history[0]["loss"] and module.head.weights.tolist() != [[5.0]] * 2
+    assert own.evaluate(data)["loss"] == history[-1]["validation_loss"]
+    own.save(tmp_path / "saved")
+    step = own.prepare(data)
+    assert step is not before and set(step.function.variables) >= {place.variable for place in module.parameters()}
+    assert not any(["trainer.0.weights" in key for key in nv.make_state_dict(own).table]) or as_function
+
+
+def test_a_layer_that_took_the_place_of_another_one_is_run():
+    """T310: also without parameters, and once inputs alone have been predicted from."""
+    module, x = nn.Sequential(Headed(nn.ReLU(), nn.ReLU())), np.float32([[-1.0], [2.0]])
+    own = nv.Trainer(module, nv.optim.SGD(0.1), squared)
+    assert own.predict(x).tolist() == [[0.0], [2.0]]
+    module[0].body = module[0].head = nn.Sequential()
+    assert own.predict(x).tolist() == x.tolist()
+
+
 def test_what_a_loss_calls_is_in_evaluation_as_well():
     """T310: a step leaves the mode of such a module alone, as its user may have chosen evaluation for it."""
     teacher, student = nn.BatchNorm(3), nn.LinearLayer(3, 3)

@@ -73,6 +73,12 @@ class Learner(Uncopyable):
             self._programs = Programs(self.goal, places, self.transformer, self._draws)
         return self._programs
 
+    def renew(self) -> None:
+        """Replaces programs of modules that hold other parameters or modules by now."""
+        if self._programs is not None:
+            self._programs = self._programs.renewed()
+        self._predictions = {key: programs.renewed() for key, programs in self._predictions.items()}
+
     def predicting(self, inputs: tuple[Structure, ...], has_names: bool) -> Prediction:
         """Returns the program for inputs alone, as the module is called with them: if ``has_names``, the last is a
         dict of named inputs. The programs of a training serve if their inputs have the same form.
@@ -102,6 +108,7 @@ class Learner(Uncopyable):
         """Compiles the step. The variables that it updates belong to its optimiser from now on. InvalidArgument if a
         mesh does not divide the batch.
         """
+        self.renew()
         programs = self.programs_for(batch)
         programs.check_divided(batch)
         step = programs.step

@@ -14,7 +14,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -36,7 +36,7 @@ from nervure.ir.identity import Uncopyable
 from nervure.ir.provenance import fresh_scope
 from nervure.nn.calls import announcing
 from nervure.nn.composites import Functional
-from nervure.nn.module import Module, outermost
+from nervure.nn.module import Module, outermost, parts_of
 from nervure.optim.optimizer import Optimizer
 from nervure.support.lazy import once
 from nervure.training.draws import Draws
@@ -131,6 +131,26 @@ class Programs(Uncopyable):
         self.goal, self.form, self.transformer, self._draws = goal, BatchForm(form), transformer, draws
         self.parts = goal.roles.parts(form) if parts is None else parts
         self.places = tuple(cast("list[AssignableTensorOp]", flatten(form)[0]))
+        self._built_from: list[tuple[Module, list[object]]] = []
+
+    @property
+    def are_current(self) -> bool:
+        """Whether all modules still hold the modules and parameters that they held when programs were made of them."""
+        return all([len(before) == len(now) and all([old is new for old, new in zip(before, now, strict=True)])
+                    for module, before in self._built_from for now in [_held(module)]])
+
+    def renewed(self) -> Programs:
+        """Returns the programs of what the module is by now: these, if they are current."""
+        return self if self.are_current else Programs(self.goal, self.form.places, self.transformer, self._draws,
+                                                      self.parts)
+
+    @contextmanager
+    def _building(self, training: bool) -> Iterator[None]:
+        """Builds the graph of a program from the module, in training or in evaluation."""
+        with _switched(self.goal.module, training) as used:
+            yield
+        inside = dict.fromkeys([inner for module in used for inner in module.modules()])
+        self._built_from += [(module, _held(module)) for module in inside]
 
     @property
     def step(self) -> Computation[tuple[np.ndarray, ...]]:
@@ -142,7 +162,7 @@ class Programs(Uncopyable):
     @once
     def stepping(self) -> BatchProgram:
         """The training step, with the layout of its results."""
-        with _switched(self.goal.module, True):
+        with self._building(True):
             results, layout = self._measures()
             update = self._update(results[0])
             rates = self._rates(results[0])
@@ -158,7 +178,7 @@ class Programs(Uncopyable):
     @once
     def evaluating(self) -> BatchProgram:
         """The evaluation: loss and metrics; nothing is learnt."""
-        with _switched(self.goal.module, False):
+        with self._building(False):
             results, layout = self._measures()
             run = self.transformer.computation(tuple(results), *self.places)
         self._check_known(run.function)
@@ -169,7 +189,7 @@ class Programs(Uncopyable):
         """The prediction: the outputs of the module."""
         inputs = self.parts.without_targets()
         places = cast("list[AssignableTensorOp]", flatten(inputs)[0])
-        with _switched(self.goal.module, False):
+        with self._building(False):
             found, pattern = flatten(self._outputs())
         outputs = [entry for entry in found if isinstance(entry, Tensor)]
         if len(outputs) < len(found) or not found:
@@ -328,12 +348,18 @@ def _scalar(value: object, name: str) -> Tensor:
     return value
 
 
+def _held(module: Module) -> list[object]:
+    """Returns the modules, parameters and buffers in the fields of a module."""
+    return [part for _, _, part in parts_of(module)]
+
+
 @contextmanager
-def _switched(module: Module, training: bool) -> Iterator[None]:
+def _switched(module: Module, training: bool) -> Iterator[dict[Module, None]]:
     """Sets the module to training or evaluation; random ops built inside count their streams from 0. In evaluation the
-    modules that functions call are switched, too.
+    modules that functions call are switched, too. Yields the module, and those that are called.
     """
     before: dict[Module, bool] = {}
+    used: dict[Module, None] = {module: None}
 
     def switch(entry: Module) -> None:
         for inside in entry.modules():
@@ -343,14 +369,16 @@ def _switched(module: Module, training: bool) -> Iterator[None]:
     def begins(called: object) -> None:
         owner = getattr(called.function, "__self__", None) if isinstance(called, Functional) else None
         for part in (called, owner):
-            if isinstance(part, Module) and part not in before:
-                switch(part)
-                switch(outermost(part))
+            if isinstance(part, Module):
+                used[part] = None
+                if not training and part not in before:
+                    switch(part)
+                    switch(outermost(part))
 
     switch(module)
     try:
-        with fresh_scope(), nullcontext() if training else announcing(begins):
-            yield
+        with fresh_scope(), announcing(begins):
+            yield used
     finally:
         for entry, mode in before.items():
             entry.training = mode
