@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import nervure as nv
@@ -65,3 +66,37 @@ def test_lengths_that_a_call_finds_count_as_the_most_that_they_can_be(name):
         with nv.transformers.make_transformer(name) as transformer:
             found = transformer.computation([nv.exp(x[x > 0]), x * 2], x).executable.memory(bindings)
         assert 2 * 20 <= found.bytes < 500 and not found.is_exact
+
+
+def adam(transformer, limit):
+    x = nv.placeholder((nv.dim("n"), 3))
+    loss = nv.mean(nv.square(nv.dot(x, nv.variable((3, 2), 1.0))), out_axes=())
+    return nv.computation([loss, nv.optim.Adam(0.1)(loss)], x, memory_limit=limit, transformer=transformer)
+
+
+def double(transformer, limit):
+    x = nv.placeholder((nv.dim("n", max=20),))
+    return nv.computation(x * 2, x, memory_limit=limit, transformer=transformer)
+
+
+@pytest.mark.parametrize(("name", "limit"), [("cpu", None), ("cpu", 100_000), ("interpreter", None)])
+@pytest.mark.parametrize("make", [adam, double])
+def test_sizes_that_no_call_has_are_errors(name, limit, make):
+    """T136: each symbol has a size, an integer within its bounds."""
+    with nv.transformers.make_transformer(name) as transformer:
+        executable = make(transformer, limit).executable
+        for sizes in ({}, {"m": 2}, {"n": -1}, {"n": 2.0}, {"n": None}, *([{"n": 21}] if make is double else [])):
+            with pytest.raises(nv.InvalidArgument, match="each symbol needs a size: n"):
+                executable.memory(sizes)
+        assert executable.memory({"n": np.int64(4)}) == executable.memory({"n": 4})
+
+
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+def test_sizes_hold_what_a_call_checks(name):
+    """T136."""
+    x, y = nv.placeholder((nv.dim("n"),)), nv.placeholder((nv.dim("m"),))
+    with nv.transformers.make_transformer(name) as transformer:
+        executable = transformer.computation(x + y[1:], x, y).executable
+        assert executable.memory({"n": 4, "m": 5}).bytes >= 16
+        with pytest.raises(nv.ShapeMismatch, match="call"):
+            executable.memory({"n": 4, "m": 9})

@@ -16,7 +16,7 @@ every dimension, bound and assumption is checked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -104,6 +104,23 @@ class Binder:
             bindings[name] = most((bound,), bindings)[0]
         return bindings
 
+    def sizes(self, given: Mapping[str, int]) -> Bindings:
+        """Returns values of the symbols that are given without arrays, with those of lengths that ops find; an error
+        if a call could not have them.
+        """
+        for name, (low, high) in sorted(self.bounds.items()):
+            size = given.get(name)
+            if not isinstance(size, (int, np.integer)) or size < low or high is not None and size > high:
+                raise InvalidArgument(f"each symbol needs a size: {', '.join(sorted(self.bounds))}",
+                                      op=self._function.name, operand=name, expected=f"an integer, {_span(low, high)}",
+                                      got=f"{name} = {size!r}" if name in given else f"no {name}",
+                                      help="give a dict of sizes by the names of the symbols, such as "
+                                           f"{{{name!r}: {max(low, 8) if high is None else high}}}")
+        bindings = {name: int(size) for name, size in given.items()}
+        for assumption in self._function.assumptions:
+            self._check_assumption(assumption, bindings)
+        return self.with_found(bindings)
+
     def name(self, number: int) -> str:
         """Returns the text for a parameter in errors: ``2 (weights)``."""
         name = self._function.parameters[number].name
@@ -155,8 +172,7 @@ class Binder:
                                      f"{known} by the shapes of the arguments")
         for name, (low, high) in self.bounds.items():
             if name in bindings and (bindings[name] < low or (high is not None and bindings[name] > high)):
-                expected = f"at least {low}" if high is None else f"{low} to {high}"
-                raise self._out_of_bounds(name, bindings[name], expected)
+                raise self._out_of_bounds(name, bindings[name], _span(low, high))
         return bindings
 
     def _out_of_bounds(self, name: str, value: int, expected: str) -> InvalidArgument:
@@ -202,6 +218,10 @@ class Binder:
                                 location=assumption.location,
                                 expected="equal lengths, as this op needs",
                                 help="pass arrays whose lengths agree; one symbol for both says so from the start")
+
+
+def _span(low: int, high: int | None) -> str:
+    return f"at least {low}" if high is None else f"{low} to {high}"
 
 
 def _equations(places: Sequence[SymbolicDimension]) -> list[Equation]:

@@ -192,11 +192,11 @@ class Executable(Uncopyable, ABC):
 
     def memory(self, bindings: Bindings | None = None) -> CallMemory:
         """Returns the memory that a call takes for results, new values and temporaries: for some values of the
-        symbols, or in symbols. The threads' own memory is not counted. Lengths that the call finds count as the most
-        that each can be.
+        symbols, or in symbols. Lengths that the call finds count as the most that each can be; the threads' own memory
+        is not counted. Raises an error for sizes that no call can have.
         """
         from nervure.transformers.call_memory import stored_values  # loaded for reports alone
-        needed = stored_values(self.function, None if bindings is None else self._binder.with_found(bindings))
+        needed = stored_values(self.function, None if bindings is None else self._binder.sizes(bindings))
         return needed._replace(is_exact=needed.is_exact and not self._binder.found)
 
     # -- reports ------------------------------------------------------------------------------------------------

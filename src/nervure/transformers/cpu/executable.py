@@ -222,7 +222,7 @@ class CpuExecutable(Executable):
         from nervure.transformers.call_memory import CallMemory, total
 
         compiled, panels = self._loaded.compiled, self._panels
-        bindings = None if bindings is None else self._binder.with_found(bindings)
+        bindings = None if bindings is None else self._binder.sizes(bindings)
         in_place = {} if bindings is None else self._loaded.in_place(bindings)
         made = [compiled.storages[number] for number in {*compiled.roots}.difference(in_place)]
         temporary = [compiled.storages[number] for number in compiled.lives if number not in panels.own]

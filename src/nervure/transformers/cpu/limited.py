@@ -224,7 +224,7 @@ class LimitedExecutable(Executable):
         return self._usual.value_descriptions
 
     def memory(self, bindings: Bindings | None = None) -> CallMemory:
-        return self._usual.memory() if bindings is None else self.program(bindings).memory(bindings)
+        return self._usual.memory() if bindings is None else self.program(self._binder.sizes(bindings)).memory(bindings)
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
         return (self._usual if bindings is None else self.program(bindings)).make_report(bindings)
