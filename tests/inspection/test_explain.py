@@ -192,6 +192,17 @@ def test_the_interpreter_has_an_op_a_step():
     assert found.limits is None
 
 
+@pytest.mark.parametrize("returns", [lambda x: x[x > 0], nv.nonzero, lambda x: nv.sum(x[x > 0]) * x,
+                                     lambda x: nv.ones(x[x > 0].shape)])
+@pytest.mark.parametrize("length", [nv.dim("n"), 4])
+def test_the_interpreter_has_a_step_for_each_time_where_it_finds_lengths(returns, length):
+    with nv.transformers.make_transformer("interpreter") as interpreter:
+        x = nv.placeholder((length, 3))
+        found = nv.explain(interpreter.computation(returns(x), x), ones(4, 3), repeat=1)
+    assert "FindPositions" in [step.name for step in found.steps]
+    assert all([step.seconds > 0 for step in found.steps])
+
+
 def test_a_backend_without_times_says_so():
     with nv.transformers.make_transformer("null") as null:
         computation = build(null, SYMBOLIC)

@@ -16,7 +16,7 @@ from nervure import flags
 from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch
 from nervure.ir.function import Function
 from nervure.ir.kinds import View
-from nervure.ir.leaves import Leaf
+from nervure.ir.leaves import Constant, Full, Leaf
 from nervure.ir.op import Op, Value
 from nervure.ops.choosing import chosen_from
 from nervure.types.dim import DimLike, evaluate, highest, substitute, symbols
@@ -49,6 +49,13 @@ def _most(length: DimLike, bindings: Mapping[str, int], ends: Mapping[str, tuple
         raise NotSupported("no bound of a length is known", got=length, expected="a length with a bound",
                            help="its parts are found while the call runs; write the expression in another way")
     return high
+
+
+def is_step(op: Op, found: Collection[str]) -> bool:
+    """Whether a call runs an op: leaves are there before it, but constants with a length that is ``found`` by it."""
+    if not isinstance(op, Leaf):
+        return True
+    return bool(found) and isinstance(op, (Constant, Full)) and not op.value.type.symbols.isdisjoint(found)
 
 
 def last_uses(function: Function) -> dict[Value, Op]:

@@ -23,9 +23,11 @@ from nervure.errors import NotSupported
 from nervure.ir.function import Function
 from nervure.ir.identity import Uncopyable
 from nervure.ir.kinds import Structured, View
-from nervure.ir.leaves import Constant, Leaf, Parameter, ReadVariable
+from nervure.ir.leaves import Constant, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
+from nervure.ir.whole_op import found_lengths
 from nervure.transformers.binding import Bindings
+from nervure.transformers.memory_estimate import is_step
 from nervure.types.dim import DimLike, evaluate, product
 
 Count = int | str
@@ -227,7 +229,8 @@ class Times(NamedTuple):
 
 def ops_as_steps(function: Function, bindings: Bindings | None) -> list[StepReport]:
     """Returns the steps of a function whose ops run one after the other."""
-    ops = [op for op in function.operations if not isinstance(op, Leaf)]
+    lengths = found_lengths(function.effects)
+    ops = [op for op in function.operations if is_step(op, lengths)]
     held = [_holder(value) for op in function.operations for value in op.outputs]
     storages = {holder: number for number, holder in enumerate(dict.fromkeys(held))}
     return [_op_step(number, op, bindings, storages) for number, op in enumerate(ops)]

@@ -20,7 +20,7 @@ import numpy as np
 from nervure import flags
 from nervure.errors import InvalidArgument, NervureError, NumericError
 from nervure.ir.function import Function
-from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
+from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.region import RegionOp
 from nervure.ir.variable import Variable
@@ -29,7 +29,7 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import widen
 from nervure.transformers.interpreter.control_flow import run_region
 from nervure.transformers.interpreter.evaluate import Arrays, results_of, static_value
-from nervure.transformers.memory_estimate import check_possible, dropped_after, last_uses
+from nervure.transformers.memory_estimate import check_possible, dropped_after, is_step, last_uses
 
 Watch = Callable[[Op, Arrays], None]
 
@@ -45,12 +45,12 @@ class StepList:
         last = last_uses(function)
         self._found = found_lengths(function.effects)
         for op in function.operations:
-            if isinstance(op, (Constant, Full)) and not self._has_found(op):
-                self._constants[op.value] = static_value(op, bindings)
+            if is_step(op, self._found):
+                self._steps.append((op, dropped_after(op, last)))
             elif isinstance(op, ReadVariable):
                 self._reads.append(op)
-            elif not isinstance(op, Parameter):
-                self._steps.append((op, dropped_after(op, last)))
+            elif isinstance(op, (Constant, Full)):
+                self._constants[op.value] = static_value(op, bindings)
 
     def run(self, arguments: Arrays, states: Mapping[Variable, np.ndarray], clock: list[int] | None = None,
             watch: Watch | None = None) -> list[np.ndarray]:
@@ -81,10 +81,6 @@ class StepList:
                 if clock is not None:
                     clock.append(time.perf_counter_ns())
         return [values[value] for value in self._function.roots]
-
-    def _has_found(self, op: Op) -> bool:
-        """Whether a length of an op's outputs is known only while the steps run."""
-        return bool(self._found) and not self._found.keys().isdisjoint(op.outputs[0].type.symbols)
 
     def _runner(self, body: Function, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
         """Returns a function from the parameters of a body to its results."""
