@@ -291,6 +291,10 @@ def test_a_module_shows_its_fields():
     assert repr(listed).splitlines()[1:-1] == ["  inner: Sequential(", "    0: Functional(relu)", "  )", "  rate=0.5",
                                                "  label=None", "  extra.0: ReLU()", "  extra.1=f32[2]"]
     assert repr(nn.Sequential(nv.relu)) == "Sequential(\n  0: Functional(relu)\n)"
+    circular = Block(nn.ReLU(), 2.0)
+    circular.inner.parent, circular.extra = circular, [circular]
+    assert repr(circular) == repr(circular) == "\n".join([
+        "Block(", "  inner: ReLU(", "    parent: ...", "  )", "  rate=2.0", "  label=None", "  extra.0: ...", ")"])
 
 
 def test_a_summary_counts_parameters_bytes_and_operations():

@@ -29,6 +29,7 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Iterator
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, dataclass_transform
 from weakref import WeakKeyDictionary, ref
 
@@ -273,6 +274,7 @@ class Module:
         lines = [line_of(call, names.get(call.module, ""), cast(Module, call.module).parameters()) for call in calls]
         return summary_of(lines, self.parameters(), self.buffers())
 
+    @recursive_repr()
     def __repr__(self) -> str:
         shown = [text for name, value in vars(self).items() if name[0] != "_" and name != "training"
                  for text in _texts(name, value)]
