@@ -55,6 +55,26 @@ def test_a_plateau_lowers_the_rates(interpreter):
     assert w.item() == v.item() == 0.0
 
 
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+def test_a_plateau_lowers_a_rate_of_two_rules_once(name):
+    """T248: each rate, whichever rules have it."""
+    shared, value = nv.persistent_tensor((), 0.5, nv.float64), nv.placeholder(())
+    rules = nv.optim.Groups([([nv.variable(())], nv.optim.SGD(shared))], rest=nv.optim.SGD(shared))
+    with nv.transformers.make_transformer(name) as transformer:
+        check = transformer.computation(nv.optim.Plateau(rules, 0.5, patience=0)(value), value)
+        check(1.0)
+        assert transformer.get(shared) == 0.5
+        check(1.0)
+        assert transformer.get(shared) == 0.25
+
+
+def test_a_plateau_shows_its_settings():
+    """T248."""
+    rule = nv.optim.SGD(0.5)
+    assert repr(nv.optim.Plateau(rule, factor=0.2, patience=3, larger=True)) == (
+        f"Plateau({rule!r}, factor=0.2, patience=3, threshold=0.0001, pause=0, least=0.0, larger=True)")
+
+
 def test_a_plateau_raises_no_rate(interpreter):
     """T248: one that is below the least rate stays as it is."""
     low, high, value = nv.optim.SGD(0.001), nv.optim.SGD(0.05), nv.placeholder(())

@@ -206,12 +206,16 @@ class Plateau:
         is_paused = greater(self.paused, 0)
         waited = where(is_better | is_paused, 0, self.waited + 1)
         is_due = greater(waited, self.patience)
-        rates = [settable(rule, "Plateau") for rule in self.optimizer.rules()]
+        rates = {rate.variable: rate for rate in [settable(rule, "Plateau") for rule in self.optimizer.rules()]}.values()
         lowered = [minimum(rate, maximum(rate * self.factor, self.least)) for rate in rates]
         return doall([assign(self.best, where(is_better, own, self.best)),
                       assign(self.waited, where(is_due, 0, waited)),
                       assign(self.paused, where(is_due, self.pause, where(is_paused, self.paused - 1, 0))),
                       *[assign(rate, where(is_due, low, rate)) for rate, low in zip(rates, lowered, strict=True)]])
+
+    def __repr__(self) -> str:
+        return (f"Plateau({self.optimizer!r}, factor={self.factor!r}, patience={self.patience!r}, "
+                f"threshold={self.threshold!r}, pause={self.pause!r}, least={self.least!r}, larger={self.larger!r})")
 
 
 def _calls(value: object, operand: str) -> int:
