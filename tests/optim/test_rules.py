@@ -387,6 +387,17 @@ def test_variables_are_given_in_a_list(given, help):
         assert help in caught.value.help
 
 
+def test_variables_are_given_once():
+    """T247: an error names one that two modules share."""
+    w = nv.variable((), 1.0).named("tied")
+    for call in (lambda: nv.optim.SGD(0.1)(w * w, variables=[w, w]),
+                 lambda: nv.optim.Adam(0.1).updates([w, nv.variable(()), w], [1.0, 1.0, 1.0]),
+                 lambda: nv.optim.Groups([([w, w], nv.optim.SGD(0.1))])):
+        with pytest.raises(InvalidArgument, match="in the list twice") as caught:
+            call()
+        assert caught.value.operand == "tied" and "dict.fromkeys" in caught.value.help
+
+
 def test_variables_that_are_given_are_one_or_more(interpreter):
     v, w = nv.variable((), 1.0), nv.variable((), 1.0)
     with pytest.raises(InvalidArgument, match="nothing to update") as caught:

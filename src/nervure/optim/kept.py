@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeGuard, cast
 from weakref import WeakKeyDictionary
 
-from nervure.errors import WrongKind, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front.argument_parsing import members
 from nervure.front.creation import AssignableTensorOp, handle_of, persistent_tensor
 from nervure.front.tensor import Tensor
@@ -56,16 +56,24 @@ def variable_of(parameter: object) -> Variable:
 
 
 def variables_in(given: object, op: str, operand: str) -> list[AssignableTensorOp]:
-    """Returns the variables of the list ``given``; WrongKind for all else, such as a module, or one variable alone."""
+    """Returns the variables of the list ``given``; WrongKind for all else, such as a module, or one variable alone.
+    InvalidArgument for a variable that is in it twice.
+    """
     is_one = isinstance(given, Tensor)
     if is_one or callable(getattr(given, "parameters", None)):
         raise WrongKind(f"{operand} is a list", op=op, operand=operand, got=shown(given),
                         expected="a list of variables",
                         help="write [w] for one alone" if is_one else "write m.parameters() for a module m")
-    places = members(given, op, operand, "a list of variables")
+    places = cast("list[AssignableTensorOp]", members(given, op, operand, "a list of variables"))
+    seen = set[Variable]()
     for place in places:
-        variable_of(place)
-    return cast("list[AssignableTensorOp]", places)
+        variable = variable_of(place)
+        if variable in seen:
+            raise InvalidArgument("a variable is in the list twice", op=op, operand=place.name or operand,
+                                  got=repr(place), expected="each variable once",
+                                  help="list(dict.fromkeys(variables)) leaves it out where two modules share it")
+        seen.add(variable)
+    return places
 
 
 def is_kept(value: object) -> TypeGuard[AssignableTensorOp]:
