@@ -206,7 +206,8 @@ class Plateau:
         is_paused = greater(self.paused, 0)
         waited = where(is_better | is_paused, 0, self.waited + 1)
         is_due = greater(waited, self.patience)
-        rates = {rate.variable: rate for rate in [settable(rule, "Plateau") for rule in self.optimizer.rules()]}.values()
+        found = [settable(rule, "Plateau") for rule in self.optimizer.rules()]
+        rates = {rate.variable: rate for rate in found}.values()  # rules may share one
         lowered = [minimum(rate, maximum(rate * self.factor, self.least)) for rate in rates]
         return doall([assign(self.best, where(is_better, own, self.best)),
                       assign(self.waited, where(is_due, 0, waited)),
