@@ -139,6 +139,28 @@ def test_curvature_takes_few_steps_to_a_minimum():
     assert losses[-1] < 1e-9 and np.isfinite([*v.tolist(), w.item()]).all()
 
 
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+@pytest.mark.parametrize("before", [0, 1, 5])
+def test_a_parameter_that_joins_others_takes_a_first_step_of_its_own(name, before):
+    """T243: no longer than 1, whatever the steps of the others before; curvature is of the steps of each."""
+    v, w = nv.variable((2,), [2.0, -1.0], nv.float64), nv.variable((), 103.0, nv.float64)
+    rule = nv.optim.LBFGS(nv.optim.SGD(1.0), memory=4)
+    alone = nv.sum(v * v * np.array([1.0, 3.0]), out_axes=())
+    whole = alone + 50.0 * (w - 100.0) * (w - 100.0)
+    with nv.transformers.make_transformer(name) as transformer:
+        one, both = [transformer.computation([loss, rule(loss, given)])
+                     for loss, given in ((alone, [v]), (whole, [v, w]))]
+        for _ in range(before):
+            one()
+        start = transformer.get(v)
+        both()
+        moved = abs(transformer.get(v) - start).sum() + abs(transformer.get(w) - 103.0)
+        assert 0.9 < 103.0 - transformer.get(w) <= 1.0 and moved <= 1.0 + 1e-12
+        for _ in range(12):
+            one(), both()
+        assert both()[0] < 1e-6
+
+
 def test_the_mean_of_parameters_is_kept():
     """T243: from step start + 3 on; until then it is the parameter itself."""
     rule, w = nv.optim.ASGD(0.1, shrinkage=0.0, start=2), nv.variable((), 0.0, nv.float64)

@@ -13,12 +13,13 @@ True
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer
 from nervure.front.arranging.joining import concatenate
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
-from nervure.front.op_functions import absolute, equal, greater, minimum
+from nervure.front.op_functions import absolute, equal, greater, less_equal, logical_or, minimum
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.statistics.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor
@@ -39,9 +40,9 @@ class LBFGS(Wrapper):
     """Turns gradients into L-BFGS's directions (Liu and Nocedal 1989), with which ``optimizer`` takes the step.
 
     It is one direction a call, for all parameters together, as PyTorch's ``LBFGS(max_iter=1)`` has it; with
-    ``SGD(1.0)`` the step is Newton's. ``memory`` steps are remembered. The first step is no longer than 1 in the sum of
-    its absolute values. It is for losses without noise, and searches along no line: ``nv.optim.minimise`` does, for
-    functions.
+    ``SGD(1.0)`` the step is Newton's. ``memory`` steps are remembered. The first step of any parameter is no longer
+    than 1 in the sum of all absolute values. It is for losses without noise, and searches along no line:
+    ``nv.optim.minimise`` does, for functions.
 
     >>> w = nv.variable((), 3.0)
     >>> nv.evaluate(nv.optim.LBFGS(nv.optim.SGD(1.0))(w * w)), w.item()
@@ -61,15 +62,17 @@ class LBFGS(Wrapper):
         slots = [self._kept.of(parameter) for parameter, _ in steps]
         values = [_plain(parameter, own) for (parameter, _), own in zip(steps, slots, strict=True)]
         gradients = [_plain(gradient, own) for (_, gradient), own in zip(steps, slots, strict=True)]
-        is_first = equal(slots[0]["taken"], 0)
-        moves = [value - own["value"] for value, own in zip(values, slots, strict=True)]
-        turns = [gradient - own["gradient"] for gradient, own in zip(gradients, slots, strict=True)]
-        is_told = greater(_dot(moves, turns), LEAST_CURVATURE) & ~is_first
+        new = [equal(own["taken"], 0) for own in slots]
+        moves = [where(is_new, 0.0, value - own["value"])
+                 for is_new, value, own in zip(new, values, slots, strict=True)]
+        turns = [where(is_new, 0.0, gradient - own["gradient"])
+                 for is_new, gradient, own in zip(new, gradients, slots, strict=True)]
+        is_told = greater(_dot(moves, turns), LEAST_CURVATURE)
         told = [remembered(own["moves"], move, is_told) for own, move in zip(slots, moves, strict=True)]
         changed = [remembered(own["turns"], turn, is_told) for own, turn in zip(slots, turns, strict=True)]
         turned = directions(gradients, told, changed)
-        whole = _total([sum(absolute(gradient)) for gradient in gradients])
-        scale = first_length(is_first, whole)
+        whole = _total([sum(absolute(direction)) for direction in turned])
+        scale = first_length(reduce(logical_or, new), whole)
         taken = [GradientStep(step.parameter, convert(Tensor((scale * direction).value, step.parameter._axes),
                                                       step.gradient.dtype))
                  for step, direction in zip(steps, turned, strict=True)]
@@ -99,18 +102,22 @@ def first_length(is_first: Tensor, size: Tensor) -> Tensor:
 
 def directions(gradients: Sequence[Tensor], moves: Sequence[Tensor], turns: Sequence[Tensor]) -> list[Tensor]:
     """Returns the product of the inverse curvature with ``gradients`` (Nocedal 1980), from the ``moves`` and
-    ``turns`` of the steps that are remembered, the newest first. A place without a step has zeros.
+    ``turns`` of the steps that are remembered, the newest first. A place without a step has zeros; one whose curvature
+    is not positive counts as such, as parameters that took other steps can make it.
     """
     pairs = [([entry[k] for entry in moves], [entry[k] for entry in turns])
              for k in range(integer(moves[0].type.shape[0], "LBFGS", "memory"))]
     curvatures = [_dot(move, turn) for move, turn in pairs]
-    inverse = [where(equal(entry, 0.0), 0.0, 1.0 / where(equal(entry, 0.0), 1.0, entry)) for entry in curvatures]
+    absent = [less_equal(entry, 0.0) for entry in curvatures]
+    inverse = [where(is_absent, 0.0, 1.0 / where(is_absent, 1.0, entry))
+               for is_absent, entry in zip(absent, curvatures, strict=True)]
     found, shares = list(gradients), []
     for (move, turn), factor in zip(pairs, inverse, strict=True):
         shares.append(factor * _dot(move, found))
         found = [own - shares[-1] * entry for own, entry in zip(found, turn, strict=True)]
     size = _dot(pairs[0][1], pairs[0][1])
-    scale = where(equal(size, 0.0), 1.0, curvatures[0] / where(equal(size, 0.0), 1.0, size))
+    is_unscaled = absent[0] | equal(size, 0.0)
+    scale = where(is_unscaled, 1.0, curvatures[0] / where(is_unscaled, 1.0, size))
     found = [own * scale for own in found]
     for (move, turn), factor, share in reversed(list(zip(pairs, inverse, shares, strict=True))):
         rest = share - factor * _dot(turn, found)
