@@ -105,8 +105,8 @@ class Binder:
         return bindings
 
     def sizes(self, given: Mapping[str, int]) -> Bindings:
-        """Returns values of the symbols that are given without arrays, with those of lengths that ops find; an error
-        if a call could not have them.
+        """Returns values of the symbols that are given without arrays, with those of lengths that ops find. Raises an
+        error for values that no call can have.
         """
         for name, (low, high) in sorted(self.bounds.items()):
             size = given.get(name)
