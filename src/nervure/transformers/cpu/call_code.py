@@ -62,10 +62,11 @@ class CallCode(NamedTuple):
                 sizes=(found.sizes[0], *enumerate(known), *found.sizes[3:]))
         nanoseconds = launch.duration.nanoseconds(bindings)
         rows, row_bytes = most((call.rows, call.row_bytes), bindings)
+        borrowed = min(rows, threads(flags.threads)) * row_bytes if row_bytes else 0
         return runtime.ProgramStep(
             0, self.kernel.buffers, sizes, nanoseconds=nanoseconds,
             runner=runtime_library.library(PARTS[call.function]).address(call.function),
-            longest=nanoseconds if call.is_shared else 0, borrowed=min(rows, threads(flags.threads)) * row_bytes,
+            longest=nanoseconds if call.is_shared else 0, borrowed=borrowed,
             found=() if found is None else found.instructions(bindings))
 
 

@@ -127,9 +127,12 @@ class CpuExecutable(Executable):
     def check_fits(self, bindings: Bindings) -> None:
         if flags.check_nan:  # the reference checks every value
             check_fits(self.optimised, bindings)
-            return
+        else:
+            self._check_with(bindings, 0)
+
+    def _check_with(self, bindings: Bindings, borrowed: int) -> None:
+        """Raises InvalidArgument if a call whose steps take ``borrowed`` bytes while they run needs too much memory."""
         peak, allowed = self._loaded.compiled.memory.peak(bindings)[0], flags.allowed_bytes()
-        borrowed = self._loaded.borrowed(bindings, self._panels) if 0 <= peak <= allowed else 0
         if not 0 <= peak <= allowed - borrowed and not (
                 self.made_again and self.memory(bindings).bytes <= allowed):
             check_fits(self.optimised, bindings, self.compilation.plan.stored, borrowed)
@@ -139,6 +142,8 @@ class CpuExecutable(Executable):
         self._last_panels = panels = self._loaded.panels(dict(zip(self._variables, cells, strict=True)))
         in_place = self._loaded.in_place(bindings)
         program = self._loaded.program(bindings, panels, in_place)
+        if program.borrowed and not flags.check_nan:
+            self._check_with(bindings, program.borrowed)
         specialised = Specialised(bindings, Variant(program, in_place), {})
         if self._lengths or any([isinstance(variable.type.order, Layout) for variable in self._variables]):
             return specialised  # the fast path handles only memory without gaps, and results of known lengths

@@ -165,19 +165,19 @@ class LimitedExecutable(Executable):
         return spared(self._plan, room, bindings, self._plan_of, self.transformer.target.machine)
 
     def _borrowed_inside(self, bindings: Bindings) -> int:
-        """Returns the bytes that branches, loops and whole ops take, where all panels find room."""
+        """Returns the bytes that branches, loops and sorts take, where all panels find room."""
         return self._inside.loaded.borrowed(bindings, self._inside.loaded.panels()) if self._inside else 0
 
     @lazy
     def _inside(self) -> Compilation | None:
-        """The program without a limit, if it has branches, loops or whole ops: these stay as they are, and so does
+        """The program without a limit, if it has branches, loops or sorts: these stay as they are, and so does
         their memory.
         """
         from nervure.ir.region import RegionOp
-        from nervure.ir.whole_op import WholeOp
         from nervure.transformers.cpu.compile.compilation import compile_function
+        from nervure.transformers.cpu.compile.whole_op_data import SORTS
         function = self._plan.function
-        may_borrow = any([isinstance(op, (RegionOp, WholeOp)) for op in function.operations])
+        may_borrow = any([isinstance(op, (RegionOp, *SORTS)) for op in function.operations])
         return compile_function(function, self.transformer.target) if may_borrow else None
 
     def _compiled(self, found: Spared, bindings: Bindings) -> LimitedProgram:

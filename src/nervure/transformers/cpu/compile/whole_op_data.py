@@ -90,9 +90,13 @@ def _of_sort(op: Sort | TopK) -> tuple[DimLike, ...]:
     return *_of_rows(op), *_ordering(op.operands[0].dtype, op.descending)
 
 
+SORTS = (Sort, TopK)
+"""The whole ops that take memory of the pool while they run."""
+
+
 def _borrowed(op: Op, runner: str) -> tuple[DimLike, DimLike]:
     """Returns the number of rows, and the bytes of the two places between which a sort moves the entries of a row."""
-    if not isinstance(op, (Sort, TopK)):
+    if not isinstance(op, SORTS):
         return 1, 0
     rows, length = _of_rows(op)
     width = op.operands[0].dtype.itemsize
