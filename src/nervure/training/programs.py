@@ -136,8 +136,7 @@ class Programs(Uncopyable):
     @property
     def are_current(self) -> bool:
         """Whether all modules still hold the modules and parameters that they held when programs were made of them."""
-        return all([len(before) == len(now) and all([old is new for old, new in zip(before, now, strict=True)])
-                    for module, before in self._built_from for now in [_held(module)]])
+        return all([_are_same(before, _held(module)) for module, before in self._built_from])
 
     def renewed(self) -> Programs:
         """Returns the programs of what the module is by now: these, if they are current."""
@@ -346,6 +345,11 @@ def _scalar(value: object, name: str) -> Tensor:
         raise WrongKind(f"{name} is one number of a batch", op="Trainer", operand=name, got=got,
                         expected="a tensor without axes, of a float type", help="nv.mean(x, out_axes=()) makes one")
     return value
+
+
+def _are_same(before: list[object], now: list[object]) -> bool:
+    """Whether two lists hold the same objects."""
+    return len(before) == len(now) and all([old is new for old, new in zip(before, now, strict=True)])
 
 
 def _held(module: Module) -> list[object]:
