@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from unittest import mock
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.errors import FormatError, InvalidArgument, NervureError, WrongKind
+from nervure.errors import FormatError, InvalidArgument, NervureError, NotSupported, WrongKind
 from nervure.types.layout import row_major
 from tests.files.test_function_file import contents, forged
 
@@ -61,6 +62,48 @@ def test_a_seed_starts_loaded_computations(tmp_path, interpreter):
     expected = [own().tolist(), own().tolist()]
     for entry in [loaded, several["loaded"], several["other"]]:
         assert [entry().tolist(), entry().tolist()] == expected
+
+
+@pytest.mark.parametrize(("key", "shown", "help"), [
+    (0, "the key int 0", "return {'0': tensor, ...}, or a list"), (True, "the key bool True", "'True'"),
+    ((1, 2), "the key tuple (1, 2)", "'name'"), (None, "the key NoneType None", "'name'")])
+def test_results_whose_keys_are_no_texts_name_the_key(tmp_path, key, shown, help):
+    """Q9: its type, and what to return instead; no file is written."""
+    x = nv.placeholder((2,))
+    with pytest.raises(NotSupported) as caught:
+        nv.save(tmp_path / "f", nv.computation({"a": x, key: x + 1}, x))
+    assert caught.value.got == shown and help in caught.value.help and not list(tmp_path.iterdir())
+
+
+def test_what_is_loaded_runs_on_devices_in_force(tmp_path):
+    """Q9: a file holds none, and a warning says so; several computations and Functions likewise."""
+    class Doubling(nv.CPUTensor):
+        """Native code, but for logarithms."""
+
+    @nv.implement(nv.ops.Log, device=Doubling)
+    def log(op, x, out):
+        out.storage[:] = 7.0
+
+    x = nv.placeholder((2,))
+    with nv.devices(Doubling):
+        own = nv.computation(nv.log(x) + 1.0, x)
+    with pytest.warns(UserWarning, match="does not hold the devices Doubling"):
+        nv.save(tmp_path / "f", own)
+    with pytest.warns(UserWarning, match="does not hold the devices Doubling"):
+        nv.save(tmp_path / "g", {"own": own})
+    with pytest.warns(UserWarning, match="does not hold the devices Doubling"):
+        nv.save(tmp_path / "h", own.function)
+    ones = np.ones(2, np.float32)
+    assert own(ones).tolist() == [8.0, 8.0] and nv.load(tmp_path / "f")(ones).tolist() == [1.0, 1.0]
+    with nv.devices(Doubling):
+        assert nv.load(tmp_path / "f")(ones).tolist() == [8.0, 8.0]
+        assert nv.load_together(tmp_path / "g")["own"](ones).tolist() == [8.0, 8.0]
+        with nv.transformers.make_transformer("interpreter") as alone:
+            assert nv.load(tmp_path / "f", alone)(ones).tolist() == [1.0, 1.0]
+        assert nv.load(tmp_path / "f", into=own) is own
+    with nv.devices(nv.CPUTensor), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nv.save(tmp_path / "f", nv.computation(nv.log(x), x))
 
 
 # -- several in one file ----------------------------------------------------------------------------------------------

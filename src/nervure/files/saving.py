@@ -29,7 +29,7 @@ import numpy as np
 
 from nervure import transformers
 from nervure.computation import Computation, ResultForm
-from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind, shown
+from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind, shown, warn_user
 from nervure.files.function_file import (
     Content,
     Written,
@@ -42,8 +42,10 @@ from nervure.files.function_file import (
 )
 from nervure.files.tensor_file import from_json, read_tensors
 from nervure.front.creation import AssignableTensorOp, placeholder
+from nervure.ir.device import DeviceList, are_listed, devices_of, native_device
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
+from nervure.ir.printer import nested_functions
 from nervure.ir.variable import Variable
 from nervure.support.atomic_file import file_name
 from nervure.support.elsewhere import explain_keywords
@@ -67,8 +69,8 @@ def save(path: str | os.PathLike[str], computation: Computation[object] | Functi
     The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a file of
     that name only when it is complete; of several processes that hold the values, which all call it, the first writes
     it. ``notes`` are texts of the caller's own, such as the progress of a training,
-    which ``nv.load_notes`` returns. Raises NotSupported for graphs that hold Python functions, and for results whose
-    keys are tensors.
+    which ``nv.load_notes`` returns. Devices of ops are not held, of which a warning tells. Raises NotSupported for
+    graphs that hold Python functions, and for results whose keys are no texts.
 
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 3.0)
     >>> nv.save("model.safetensors", nv.computation({"y": x * w}, x))
@@ -77,6 +79,7 @@ def save(path: str | os.PathLike[str], computation: Computation[object] | Functi
     """
     path, texts = file_name(path, "save"), _as_strings(notes)
     if isinstance(computation, Function):
+        _tell_of_devices([computation])
         save_function(path, computation, None, texts)
         return
     if isinstance(computation, Mapping):
@@ -87,6 +90,7 @@ def save(path: str | os.PathLike[str], computation: Computation[object] | Functi
                         got=type(computation).__name__, help="nv.computation(returns, *parameters) makes one",
                         expected="a Computation or a Function")
     function, transformer = computation.function, computation.transformer
+    _tell_of_devices([function])
     strings, state = {**texts, _RESULTS: _results(computation)}, transformer.snapshot(function.variables)
     transformer.peers.by_first(lambda: save_function(path, function, state, strings))
 
@@ -115,6 +119,7 @@ def _save_several(path: str, computations: Mapping[str, Computation[Any]], texts
     functions = {name: entry.function for name, entry in computations.items()}
     variables = dict.fromkeys([variable for function in functions.values() for variable in function.variables])
     strings = {**texts, **{key_of_part(_RESULTS, name): _results(entry) for name, entry in computations.items()}}
+    _tell_of_devices(functions.values())
     state = transformer.snapshot(list(variables))
     transformer.peers.by_first(lambda: save_functions(path, functions, state, strings))
 
@@ -133,11 +138,30 @@ def _common_transformer(computations: Sequence[Computation[object]], op: str) ->
 def _results(computation: Computation[object]) -> str:
     """Returns the form of the results as text."""
     results = computation.make_results
-    if not isinstance(results, ResultForm) or not all(isinstance(key, str) for key in results.keys):
-        raise NotSupported("results with such keys have no text", op="save", got=type(results).__name__,
-                           help="return a tensor, a list, or a dict with names as keys",
-                           expected="names as keys")
+    if not isinstance(results, ResultForm):
+        raise NotSupported("results in the form of a function of nv.jit have no text", op="save",
+                           got=shown(results), expected="a tensor, a list or a dict",
+                           help="nv.computation(returns, *parameters) makes a computation that can be saved")
+    for key in results.keys:
+        if not isinstance(key, str):
+            name = str(key) if isinstance(key, (int, float)) else "name"
+            raise NotSupported("a result whose key is no text has no name in a file", op="save",
+                               got=f"the key {shown(key)}", expected="texts as keys",
+                               help=f"return {{{name!r}: tensor, ...}}, or a list")
     return json.dumps(results)
+
+
+def _tell_of_devices(functions: Iterable[Function]) -> None:
+    """Warns if ops were built under devices of their own, which a file does not hold."""
+    ops = [op for function in functions for each in nested_functions(function) for op in each.operations]
+    if not are_listed(ops):
+        return
+    native = native_device(transformers.default().name)
+    names = dict.fromkeys([device.__name__ for op in ops for device in (devices_of(op) or DeviceList(())).devices
+                           if device is not native])
+    if names:
+        warn_user(f"the file does not hold the devices {', '.join(names)}: what is loaded from it runs on those of "
+                  "the list that is in force where nv.load is called")
 
 
 @overload
@@ -156,11 +180,11 @@ def load(path: str | os.PathLike[str], transformer: Transformer | None = None,
          into: Computation[Any] | Mapping[str, Computation[Any]] | None = None) -> object:
     """Loads the computation in a file, on a transformer (absent: the default one), with new variables.
 
-    It is read and checked now, and compiled at its first call (or by ``.compiled()``). With ``into``, a computation or
-    several by name, which is returned, its variables get the values in the file instead: all at one moment or none.
-    They are found by their names, and those of the very computation that was saved by their places, in the entry of
-    its name if several are alike; the file may have more. Raises FormatError for a file in the wrong format; then
-    nothing of it has been used.
+    It is read and checked now, and compiled at its first call (or by ``.compiled()``). Without a transformer its ops
+    run on the devices of the list in force, if there is one. With ``into``, a computation or several by name, which is
+    returned, its variables get the values in the file instead: all at one moment or none. They are found by their
+    names, and those of the very computation that was saved by their places, in the entry of its name if several are
+    alike; the file may have more. Raises FormatError for a file in the wrong format; then nothing of it has been used.
 
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 2.0).named("w")
     >>> nv.save("double.safetensors", nv.computation(x * w, x))
@@ -173,13 +197,13 @@ def load(path: str | os.PathLike[str], transformer: Transformer | None = None,
     path = file_name(path, "load")
     if into is not None:
         return _load_into(path, into, transformer)
-    chosen = transformers.chosen(transformer)
+    transformers.chosen(transformer)  # an error for what is none
     content = load_content(path)
     if len(content.functions) != 1:
         raise InvalidArgument("the file holds several computations", op="load", operand=path,
                               got=", ".join(content.functions), expected="one",
                               help="nv.load_together(path) gives all of them, by their names")
-    return _made(content, next(iter(content.functions)), path, chosen)
+    return _made(content, next(iter(content.functions)), path, transformer)
 
 
 def load_together(path: str | os.PathLike[str], transformer: Transformer | None = None) -> dict[str, Computation[Any]]:
@@ -192,9 +216,10 @@ def load_together(path: str | os.PathLike[str], transformer: Transformer | None 
     >>> both["step"](), both["predict"]([1, 2]).tolist()
     (None, [3.0, 6.0])
     """
-    path, chosen = file_name(path, "load_together"), transformers.chosen(transformer)
+    path = file_name(path, "load_together")
+    transformers.chosen(transformer)  # an error for what is none
     content = load_content(path)
-    return {name: _made(content, name, path, chosen) for name in content.functions}
+    return {name: _made(content, name, path, transformer) for name in content.functions}
 
 
 def load_notes(path: str | os.PathLike[str]) -> dict[str, str]:
@@ -208,7 +233,7 @@ def load_notes(path: str | os.PathLike[str]) -> dict[str, str]:
     return {name.removeprefix(_NOTES): text for name, text in strings.items() if name.startswith(_NOTES)}
 
 
-def _made(content: Content, name: str, path: str, transformer: Transformer) -> Computation[Any]:
+def _made(content: Content, name: str, path: str, transformer: Transformer | None) -> Computation[Any]:
     """Makes a computation of a file."""
     function, key = content.functions[name], key_of_part(_RESULTS, name)
     parameters = [_parameter(op) for op in function.parameters]

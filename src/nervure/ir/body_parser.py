@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import Protocol
 
 from nervure.errors import FormatError, Location, NervureError, did_you_mean
+from nervure.ir.device import metadata_of_devices
 from nervure.ir.function import Assumption, Function, is_effect
 from nervure.ir.leaves import Parameter
 from nervure.ir.notation import ReadingContext, parse_type
@@ -45,7 +45,6 @@ _FIELD = re.compile(r" *([A-Za-z_]\w*) *=", re.ASCII)
 _KEYWORD = token(r"(?:assume|update|effect|return)\b")
 _COMMENT = re.compile(rf'# *(?:(?P<file>[\w./-]+|{QUOTED_PATTERN}):(?P<line>[0-9]{{1,9}}))? *'
                       rf'(?:in (?P<scope>[\w./-]+|{QUOTED_PATTERN}))? *', re.ASCII)
-_NO_METADATA: Mapping[str, object] = MappingProxyType({})
 _CACHED = 200  # characters of attributes that are cached with their values
 _SUGGESTED = 500  # number of names among which a misspelt one is looked for
 
@@ -254,7 +253,7 @@ class Body:
             scope = line.unquoted(found["scope"] or "")
             if found["line"]:
                 location = Location(line.unquoted(found["file"]), int(found["line"]))
-        return Provenance(location, scope, _NO_METADATA)
+        return Provenance(location, scope, metadata_of_devices())
 
     def _check_types(self, line: Scanner, op: str, declared: Types, values: Iterable[Value]) -> None:
         types = [value._type for value in values]

@@ -20,9 +20,10 @@ devices.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from types import MappingProxyType
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ from nervure.types.ordered_arrays import flat
 
 _LIST = "nervure.devices"
 """The entry of an op's metadata that holds its list."""
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Facet(Enum):
@@ -190,6 +192,12 @@ def devices_in_force() -> DeviceList | None:
     found = current_metadata().get(_LIST)
     assert found is None or isinstance(found, DeviceList)
     return found
+
+
+def metadata_of_devices() -> Mapping[str, object]:
+    """Returns the metadata of an op that is read now: the list in force alone."""
+    found = devices_in_force() if _was_any_listed else None
+    return _NOTHING if found is None else {_LIST: found}
 
 
 def devices_of(op: Op) -> DeviceList | None:
