@@ -13,6 +13,7 @@ first asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,14 +27,16 @@ from nervure.types.layout import Layout
 class PlaceRecord:
     """The record of one place. ``device`` is a device class (None: the first of the list in force), ``gradient`` a
     persistent tensor of the place's type, ``optimizer`` the optimiser hooked to it. ``updated_by`` is the optimiser
-    that last made an update of it, ``owner`` the module that holds it, under the name ``slot``. ``expression`` is the
-    expression that the place was computed from, ``memory`` that of an input.
+    that last made an update of it, ``owner`` the module that holds it, under the name ``slot``; ``holders`` are the
+    modules that have held it since. ``expression`` is the expression that the place was computed from, ``memory`` that
+    of an input.
     """
 
-    __slots__ = ("device", "expression", "gradient", "memory", "optimizer", "owner", "slot", "updated_by")
+    __slots__ = ("device", "expression", "gradient", "holders", "memory", "optimizer", "owner", "slot", "updated_by")
     device: type | None
     expression: Value | None
     gradient: AssignableTensorOp | None
+    holders: WeakKeyDictionary[object, None] | None
     memory: InputMemory | None
     optimizer: object
     owner: object

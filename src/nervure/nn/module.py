@@ -128,17 +128,16 @@ class Module:
         self._release(name, before)
 
     def _release(self, name: str, before: object) -> None:
-        """Releases the places that a field had before; one that another field has, too, belongs there from now on."""
-        released = set[object]()
+        """Releases the places that a field had before; one that another field has, too, or another module, belongs
+        there from now on.
+        """
         for _, _, found in _members(name, before):
             if isinstance(found, AssignableTensorOp) and found.variable is not None:
                 record = record_of(found)
                 if record.owner is self:
                     record.owner = record.slot = None
-                    released.add(found.variable)
-        for _, slot, found in _entries(self) if released else ():
-            if isinstance(found, AssignableTensorOp) and found.variable in released:
-                _adopt(self, slot, found)
+                    for holder in (self, *(record.holders or ())):
+                        _adopt_again(holder, found)
 
     def __deepcopy__(self: Own, memo: dict[int, object]) -> Own:
         """Returns a module of the same form, whose parameters and buffers are new variables with the same values."""
@@ -360,8 +359,22 @@ def _adopt(owner: Module, slot: str, place: AssignableTensorOp) -> None:
     record = record_of(place)
     if record.owner is None:
         record.owner, record.slot = owner, slot
+    elif record.owner is not owner:
+        if record.holders is None:
+            record.holders = WeakKeyDictionary()
+        record.holders[owner] = None
     if place.name is None:
         place.named(slot)
+
+
+def _adopt_again(owner: object, place: AssignableTensorOp) -> None:
+    """Records that a module holds a place which another one has released, if one of its fields does."""
+    if not isinstance(owner, Module):
+        return
+    slot = next((slot for _, slot, found in _entries(owner)
+                 if isinstance(found, AssignableTensorOp) and found.variable is place.variable), None)
+    if slot is not None:
+        _adopt(owner, slot, place)
 
 
 def _called(module: Module, by: object) -> str:
