@@ -15,6 +15,7 @@ import nervure as nv
 from nervure import nn
 from nervure.data import Batches
 from nervure.errors import NumericError
+from nervure.front.record import record_of
 from tests.training.samples import DATA, INPUTS, SETTINGS, STEPS, TARGETS, state, trainer
 
 squared = nn.losses.mean_squared_error
@@ -163,6 +164,33 @@ def test_parameters_that_took_the_place_of_others_are_trained(tmp_path, change, 
     step = own.prepare(data)
     assert step is not before and set(step.function.variables) >= {place.variable for place in module.parameters()}
     assert not any(["trainer.0.weights" in key for key in nv.make_state_dict(own).table]) or as_function
+
+
+@pytest.mark.parametrize("moment", ["epoch_begin", "step_end", "epoch_end"])
+@pytest.mark.parametrize("change", [other_weights, other_layer])
+@pytest.mark.parametrize("evaluates", [False, True])
+def test_what_a_callback_replaces_is_trained_from_the_next_epoch_on(tmp_path, change, moment, evaluates):
+    """T310: and validated at once, where it changes before that; an evaluation has the steps after it follow."""
+    module, data = Headed(linear(2, 1.0), linear(1, 1.0)), (np.ones((4, 2), np.float32), np.zeros((4, 1), np.float32))
+
+    def replace(self, trainer, *arguments):
+        if trainer.standing.epoch == (2 if moment == "epoch_end" else 1) and not self.is_done:
+            self.is_done = True
+            change(trainer.module)
+            assert not evaluates or trainer.evaluate(data)["loss"] > 300.0
+
+    callback = type("Replacing", (nv.training.Callback,), {moment: replace, "is_done": False})()
+    optimizer = nv.optim.Adam(0.01)
+    own = nv.Trainer(module, optimizer, squared)
+    history = own.fit(data, 5, data, size=2, folder=tmp_path, callbacks=[callback], shows=False)
+    assert history[0]["validation_loss"] < 16.0 and history[1]["validation_loss"] < (16.0 if moment == "epoch_end"
+                                                                                      else 500.0)
+    assert 100.0 < history[3]["loss"] < history[2]["loss"] and own.evaluate(data)["loss"] == history[4][
+        "validation_loss"] < history[3]["validation_loss"]
+    assert module.head.weights.tolist() != [[5.0]] * 2 and record_of(module.head.weights).optimizer is optimizer
+    again = nv.Trainer(Headed(linear(2, 0.0), linear(1, 0.0)), nv.optim.Adam(0.01), squared)
+    again.fit(data, 5, size=2, folder=tmp_path, resume=True, shows=False)
+    assert again.evaluate(data) == own.evaluate(data)
 
 
 def test_a_layer_that_took_the_place_of_another_one_is_run():

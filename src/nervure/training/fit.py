@@ -148,6 +148,7 @@ class Fit:
         if standing.batch == 0:
             for callback in plan.callbacks:
                 callback.epoch_begin(trainer)
+            trainer.renew()
         for batch in self._batches():
             self._learn(batch)
             self._write_asked()
@@ -206,8 +207,11 @@ class Fit:
 
     def _validated(self) -> Entry:
         """Returns loss and metrics on the validation data, or nothing without such data."""
-        validation = self._plan.validation
-        return {} if validation is None else self._trainer.means(validation, self._pause)
+        validation, trainer = self._plan.validation, self._trainer
+        if validation is None:
+            return {}
+        trainer.renew()
+        return trainer.means(validation, self._pause)
 
     def save_soon(self, path: str) -> None:
         """Has a checkpoint written to ``path`` when this step or epoch is done: where the training can go on."""

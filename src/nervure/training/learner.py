@@ -62,6 +62,7 @@ class Learner(Uncopyable):
         self._origin: str | None = None
         self._axes = axes
         self._programs: Programs | None = None
+        self._prepared: Programs | None = None
         self._predictions = dict[tuple[Pattern, bool], Programs]()
 
     # -- calls -----------------------------------------------------------------------------------------
@@ -111,18 +112,24 @@ class Learner(Uncopyable):
         self.renew()
         programs = self.programs_for(batch)
         programs.check_divided(batch)
-        step = programs.step
-        if isinstance(self.goal.optimizer, Optimizer):
-            for variable in step.function.variables:
-                if variable.trainable:
-                    record_of(handle_of(variable)).optimizer = self.goal.optimizer
-        return step
+        self._give_to_optimizer(programs)
+        return programs.step
+
+    def _give_to_optimizer(self, programs: Programs) -> None:
+        """Records that the variables which a step updates belong to the optimiser."""
+        self._prepared = programs
+        for variable in programs.step.function.variables if isinstance(self.goal.optimizer, Optimizer) else ():
+            if variable.trainable:
+                record_of(handle_of(variable)).optimizer = self.goal.optimizer
 
     def learn(self, batch: Batch) -> BatchReading:
         """Makes one step, and returns loss and metrics before it. If the loss is not finite: NumericError, and nothing
         is changed.
         """
-        reading = self._computed(self.programs_for(batch).stepping, batch)
+        programs = self.programs_for(batch)
+        if programs is not self._prepared:  # it was made anew while the training ran
+            self._give_to_optimizer(programs)
+        reading = self._computed(programs.stepping, batch)
         self.steps_taken += 1
         return reading
 

@@ -204,7 +204,7 @@ class Trainer(Learner):
         """
         own = as_source(data, "evaluate", None, None, size, 0, False)
         own.first()
-        self._renew_unless_running()
+        self.renew()
         return self.means(own)
 
     def predict(self, *inputs: object, size: int = MEASURED, **named: object) -> np.ndarray:
@@ -228,14 +228,9 @@ class Trainer(Learner):
         batches = ((batch,) if is_one else cast("tuple[Structure, ...]", batch)
                    for batch in Batches(*given, size=size, shuffled=False).epoch(0))
         first = next(batches)
-        self._renew_unless_running()
+        self.renew()
         found = self.predicting(first, has_names=bool(named)).joined(itertools.chain([first], batches))
         return cast("np.ndarray", found)  # or in the form that the module returns
-
-    def _renew_unless_running(self) -> None:
-        """Has programs made anew for a changed module, but leaves a running training its own: ``fit`` prepares them."""
-        if self.running is None:
-            self.renew()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint, from which ``fit(..., resume=path)`` goes on. InvalidArgument before any training.
