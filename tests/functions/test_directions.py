@@ -209,6 +209,25 @@ def test_rules_that_add_to_the_gradient_or_take_steps_have_no_tangents(rule):
 
 
 @pytest.mark.parametrize("rule", [
+    lambda g, x, y: (g * y, nv.sign(g)), lambda g, x, y: (nv.round(g), g * x), lambda g, x, y: (g * y + nv.floor(g), g),
+    lambda g, x, y: (g, nv.where(g > 0, x, 0.0)), lambda g, x, y: (g * y, nv.stop_gradient(g) * x),
+    lambda g, x, y: (g * y, nv.one_hot(nv.argmax(g, 0), 2) * x)], ids=range(6))
+def test_a_step_beside_a_slope_has_no_tangents(rule):
+    """D6: in one operand or in two, whichever of them moves; a rule that is asked for its slope alone gives it."""
+    f = nv.custom_vjp(lambda x, y: x * y, rule)
+    pair, ones = (np.array([0.5, 2.0]), np.array([3.0, -1.0])), np.ones(2)
+    with pytest.raises(NotSupported, match="no linear function of the gradient"):
+        nv.jvp(f, pair, (ones, ones))
+    assert [part.shape for part in nv.vjp(f, *pair)[1](ones)] == [(2,), (2,)]
+
+
+def test_checks_of_a_gradient_leave_a_rule_linear():
+    """D6: a value that exists after others does not follow from these."""
+    checked = nv.custom_vjp(lambda x: x * 1.0, lambda g, x: nv.Tensor(nv.ops.After(g.value, nv.isfinite(g).value)) * x)
+    assert nv.jvp(checked, (2.0,), (3.0,))[1].item() == 6.0
+
+
+@pytest.mark.parametrize("rule", [
     lambda g, x: nv.where(x > 1, g, 0.0), lambda g, x: g - nv.zeros(2), lambda g, x: nv.stack([g[0] * 2, g[1] * 0.0]),
     lambda g, x: g * nv.sign(x) + g, lambda g, x: nv.zeros_like(g)], ids=range(5))
 def test_rules_with_zeros_are_linear(rule):

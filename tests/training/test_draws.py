@@ -83,6 +83,26 @@ def test_a_trainer_within_another():
     assert (own.history, weights(own)) == expected and len(inner.inner.history) == 1
 
 
+def test_what_a_loss_draws_where_it_is_evaluated():
+    """T379: random numbers of the transformer; a training, validated or not, has its own."""
+    class Noisy(Callback):
+        def step_end(self, trainer, means):
+            assert trainer.evaluate(DATA) != trainer.evaluate(DATA)
+
+    def trained(*validation, callbacks=()):
+        nv.seed(4)
+        own = nv.Trainer(nn.LinearLayer(6, 3), optimizer(), lambda outputs, targets: nn.losses.cross_entropy(
+            outputs + nv.normal((3,)), targets))
+        own.fit(DATA, 2, *validation, callbacks=callbacks, **SIZES)
+        return own
+    expected = weights(trained())
+    assert weights(trained(DATA)) == weights(trained(callbacks=[Noisy()])) == expected
+    own = trained()
+    before = drawn()
+    own.evaluate(DATA)
+    assert drawn()[2] == before[2] + 1
+
+
 def test_what_comes_after_draws_other_numbers():
     """T379: a training moves on the random numbers of its transformer, as its steps would by themselves."""
     own = new(1)

@@ -33,7 +33,7 @@ from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
 from nervure.ops.arithmetic import Add, Subtract
 from nervure.ops.conversion import Convert
-from nervure.ops.rematerialising import at_once
+from nervure.ops.rematerialising import After, at_once
 from nervure.ops.selection import Where
 from nervure.ops.views import Concatenate, Stack
 
@@ -157,20 +157,31 @@ def _transposed(op: Op, given: Sequence[Value | None]) -> Tangents:
 
 
 def _is_no_slope(parts: Sequence[Value], seeds: Sequence[Value], found: Tangents, below: set[Op]) -> bool:
-    """Whether some ``parts`` that a rule gives follow from no seed, or from one by steps alone, which have no slope.
+    """Whether some ``parts`` that a rule gives follow from no seed, or from one by steps, which have no slope.
 
-    Numbers that a rule adds to what follows from a seed, or chooses in its place, count as parts of their own.
+    Numbers and steps that a rule adds to what follows from a seed, or chooses in its place, count as parts of their
+    own.
     """
     moved, rest = set(seeds), set[Value]()  # what follows from a seed, and of that what is not 0 where seeds are 0
     for op in postorder(parts, below):
-        own = [operand for operand in op.operands if operand in moved]
+        own = [operand for operand in (op.operands[:1] if isinstance(op, After) else op.operands) if operand in moved]
         if own:
             joined = op.operands if isinstance(op, _JOINING) else op.operands[1:] if isinstance(op, Where) else own
-            if any([value in rest or value not in moved and not _is_zero(value) for value in joined]):
+            if _is_step(op, own) or any([value in rest or value not in moved and not _is_zero(value) for value in joined]):
                 rest.update(op.outputs)
             moved.update(op.outputs)
     has_slope = any([value is not None for value in found]) or moved.isdisjoint(parts)
     return not has_slope or any([part in rest or part not in moved and not _is_zero(part) for part in parts])
+
+
+def _is_step(op: Op, operands: Sequence[Value]) -> bool:
+    """Whether an op has no slope in any of these operands, though its results follow from them."""
+    if not any([is_differentiable(output) for output in op.outputs]):
+        return True
+    if not isinstance(op, Elementwise):
+        return False
+    slopes = call_vjp(op, [Parameter.of(op.outputs[0].type).outputs[0]])
+    return all([slope is None for operand, slope in zip(op.operands, slopes, strict=True) if operand in operands])
 
 
 def _is_zero(value: Value) -> bool:

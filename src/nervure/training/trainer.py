@@ -195,7 +195,8 @@ class Trainer(Learner):
             plan.folder.go_on(checkpoint.standing.steps)
 
     def evaluate(self, data: object, size: int = MEASURED) -> Entry:
-        """Computes loss and metrics over data, in evaluation mode: nothing is learnt or drawn.
+        """Computes loss and metrics over data, in evaluation mode: nothing is learnt, and modules draw nothing. Random
+        numbers that the loss or a metric draws are the transformer's, and leave those of a training alone.
 
         >>> model = nv.nn.LinearLayer(2, 1, weights=0.0, bias=False)
         >>> trainer = nv.Trainer(model, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error)
