@@ -122,3 +122,20 @@ def test_rows_of_logits_at_a_time(transformer):
     with pytest.raises(nv.ShapeMismatch) as caught:
         losses.linear_cross_entropy(given, np.zeros((200, 4)), labels)
     assert "transposed" in caught.value.help
+    with pytest.raises(nv.ShapeMismatch, match="a bias has a number for each class"):
+        losses.linear_cross_entropy(given, weights, labels, bias=np.zeros((7, 200)), rows=7)
+
+
+@pytest.mark.parametrize("rows", [None, 3])
+@pytest.mark.parametrize(("x_axes", "axes"), [
+    ("N=n, F=4", "F=4, K=4"), ("N=n, F=4", "K=4, F=4"), ("F=4, N=n", "K=4, F=4"), ("F=4, N=n", "F=4, K=4"),
+    ("N=n, F=4", "G=4, K=4")])
+def test_names_find_the_features_of_a_square_matrix(transformer, rows, x_axes, axes):
+    """T450: where a length would not; without a common name, positions do."""
+    given, square, labels = RNG.standard_normal((7, 4)), RNG.standard_normal((4, 4)), RNG.integers(0, 4, 7)
+    expected = losses.linear_cross_entropy(given, square, labels).item()
+    x = nv.placeholder(x_axes, dtype=nv.float64)
+    matrix = nv.constant(square.T if axes.startswith("K") else square, axes)
+    loss = losses.linear_cross_entropy(x, matrix, nv.constant(labels, "N=7"), rows=rows)
+    assert transformer.computation(loss, x)(given.T if x_axes.startswith("F") else given).item() == pytest.approx(
+        expected, rel=1e-6)

@@ -15,7 +15,7 @@ from nervure.autodiff.derivative import deriv
 from nervure.errors import ShapeMismatch
 from nervure.front.argument_parsing import integer
 from nervure.front.arranging.filled import ones, zeros_like
-from nervure.front.arranging.views import pad, reshape
+from nervure.front.arranging.views import axes_with_order, pad, reshape
 from nervure.front.creation import as_tensor
 from nervure.front.custom import custom_vjp
 from nervure.front.evaluation_order import in_order
@@ -28,6 +28,7 @@ from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.loss_parts import classified, numbered, reduced, require_reduction
 from nervure.support.elsewhere import explain_keywords
+from nervure.types.axes import Axes
 from nervure.types.dim import DimLike, equal, product
 
 
@@ -39,8 +40,9 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
     """Returns the cross entropy of the logits ``x @ weights + bias`` and ``targets``, class numbers over all axes of x
     but its last.
 
-    ``weights`` is (features, classes). With ``rows`` there are at most that many rows of logits at a time; derivatives
-    keep none of them, and compute them again. ``class_weights``, ``smoothing``, ``ignore_index`` and
+    ``weights`` is (features, classes); a single axis that x and weights share by name is that of the features, in any
+    place. With ``rows`` there are at most that many rows of logits at a time; derivatives keep none of them, and
+    compute them again. ``class_weights``, ``smoothing``, ``ignore_index`` and
     ``reduction`` are those of ``cross_entropy``. It is PyTorch's ``linear_cross_entropy``, with transposed weights.
 
     >>> nv.nn.losses.linear_cross_entropy([[1.0, 2.0]], [[0.0], [0.0]], [0]).item()
@@ -48,11 +50,15 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
     """
     op = "linear_cross_entropy"
     require_reduction(reduction, op)
-    own, matrix = as_floats(x, op), Tensor(as_floats(weights, op, 2).value)
+    own, matrix = _features_between(as_floats(x, op), as_floats(weights, op, 2))
     if not own.ndim or matrix.ndim != 2 or equal(own.type.shape[-1], matrix.type.shape[0]) is False:
         raise ShapeMismatch("the weights are (features, classes)", op=op, operand="weights",
                             got=f"{matrix.type} for {own.type}", expected="the last length of x, and the classes",
                             help="PyTorch's are transposed: weights.T")
+    if bias is not None and as_tensor(bias, op).ndim > 1:
+        raise ShapeMismatch("a bias has a number for each class", op=op, operand="bias",
+                            got=str(as_tensor(bias, op).type), expected=f"{matrix.type.shape[1]} numbers",
+                            help="bias= is over the axis of the classes alone")
     numbers, axes = numbered(own, targets, op, 3)
     count = product(own.type.shape[:-1])
     vectors = reshape(Tensor(own.value), (count, own.type.shape[-1]))
@@ -72,6 +78,18 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
     if reduction == "mean":
         return convert(divide(total(found), total(counts)), own.dtype)
     return reduced(Tensor(reshape(found, own.type.shape[:-1]).value, axes), reduction, own.dtype, op)
+
+
+def _features_between(x: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns x with the features as last axis, and weights, by positions, with them as first one: a single axis that
+    both have by name, else these axes as they are.
+    """
+    shared = [axis for axis in x.axes if axis in weights.axes] if x.is_named and weights.is_named else []
+    if len(shared) == 1:
+        x, weights = [axes_with_order(entry, Axes(order)) for entry, order in (
+            (x, [*[axis for axis in x.axes if axis not in shared], *shared]),
+            (weights, [*shared, *[axis for axis in weights.axes if axis not in shared]]))]
+    return x, Tensor(weights.value)
 
 
 def _in_blocks(of_rows: Callable[..., tuple[Tensor, Tensor]], count: DimLike,
