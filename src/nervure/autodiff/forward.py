@@ -167,7 +167,8 @@ def _is_no_slope(parts: Sequence[Value], seeds: Sequence[Value], found: Tangents
         own = [operand for operand in (op.operands[:1] if isinstance(op, After) else op.operands) if operand in moved]
         if own:
             joined = op.operands if isinstance(op, _JOINING) else op.operands[1:] if isinstance(op, Where) else own
-            if _is_step(op, own) or any([value in rest or value not in moved and not _is_zero(value) for value in joined]):
+            if _is_step(op, own) or any([value in rest or value not in moved and not _is_zero(value)
+                                         for value in joined]):
                 rest.update(op.outputs)
             moved.update(op.outputs)
     has_slope = any([value is not None for value in found]) or moved.isdisjoint(parts)
