@@ -203,6 +203,22 @@ def test_a_maximum_of_nothing(name):
     assert compute(np.float32([-1, 2]))[0] == 2 and transformer(name).get(w) == 2
 
 
+@pytest.mark.parametrize("name", TRANSFORMERS)
+@pytest.mark.parametrize(("pick", "expected", "got"), [
+    (lambda found: found[0], "nothing: the axis is empty", "0 at position ()"),
+    (lambda found: found[-1] * 2, "nothing: the axis is empty", "-1 at position ()"),
+    (lambda found: nv.unique(found)[0], "nothing: the axis is empty", "0 at position ()"),
+    (lambda found: nv.concatenate([found, [1.0, 2.0]], 0)[2], "-2 to 1", "2 at position ()"),
+    (lambda found: nv.concatenate([found, [1.0, 2.0]], 0)[np.array([[0, 1], [-3, 0]])], "-2 to 1",
+     "-3 at position (1, 0)")])
+def test_an_index_out_of_what_was_found(name, pick, expected, got):
+    """A395: is an IndexError with the length of this call."""
+    x = nv.placeholder((N,))
+    with pytest.raises(nv.IndexOutOfRange) as caught:
+        transformer(name).computation(pick(x[x > 3.0]), x)(np.ones(5, np.float32))
+    assert (caught.value.op, caught.value.expected, caught.value.got) == ("Gather", expected, got)
+
+
 def test_derivatives():
     """A399: gradients, tangents, second derivatives."""
     def cubes(a):

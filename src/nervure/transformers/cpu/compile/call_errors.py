@@ -18,13 +18,14 @@ from nervure.ir.region import RegionOp, without_effects
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ir.whole_op import WholeOp
-from nervure.kernel.failures import Failure
+from nervure.kernel.failures import Failure, IndexFailure
 from nervure.kernel.plan import KernelStep, OpaqueStep, Plan
 from nervure.ops.choosing import required_size
 from nervure.ops.effects import Guard
 from nervure.transformers.binding import Binder
 from nervure.transformers.cpu.runtime.records import Status, StatusCode
 from nervure.transformers.interpreter.step_list import StepList
+from nervure.types.dim import symbols
 from nervure.types.shape import index_at
 
 
@@ -49,6 +50,9 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
         raise InternalError(f"a call ended with code {status.code} in step {status.step}")
     failure = failures[status.op - 1]
     _, bindings = Binder(function).bind(arguments)
+    if isinstance(failure, IndexFailure) and symbols(failure.element.bound) - {
+            name for op in function.parameters for name in op.value.type.symbols}:
+        _run_again(function, failure.op, arguments, states)  # a length that is found is no binding, but its most is
     place = _position(function, failure, arguments, states, bindings)
     raise failure.error(*(place or (status.value, None)), bindings)
 
