@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -152,7 +153,29 @@ def test_times_and_rates(cpu):
         assert rates.bytes_per_second == step.bytes / step.seconds
         assert rates.share_of_bytes == rates.bytes_per_second / found.limits.bytes_per_second
     text = found.details()
-    assert text.count("of the limit") == 2 * len(found.steps) and "machine, " in text
+    assert text.count("of the limit") + text.count("than the limit") == 2 * len(found.steps) and "machine, " in text
+
+
+@pytest.mark.parametrize("length", [4, 200, 4000])
+def test_a_short_call_takes_as_long_as_its_steps(cpu, length):
+    """Many calls are timed as one, as steps are: the difference of two times of the clock would be nothing."""
+    x = nv.placeholder((length,))
+    found = nv.explain(cpu.computation([x + 1, nv.sum(x * 2)], x), ones(length), repeat=20)
+    assert len(found.steps) == 1 and 0.1 < found.seconds / found.steps[0].seconds < 10
+    assert all([int(share) <= 100 for share in re.findall(r"(\d+)%", f"{found}\n{found.details()}")])
+
+
+def test_rates_end_at_the_limit_and_at_the_resolution_of_the_clock(cpu):
+    """More than memory gives comes from a cache; of what takes no time, no rates are known."""
+    x = nv.placeholder((4,))
+    found = nv.explain(cpu.computation(x + 1, x), ones(4), repeat=1)
+    for seconds, limit, expected in ((1e-6, 1e6, "more than the limit: data came from a cache"),
+                                     (1e-6, 64e6, "50% of the limit"), (1e-9, 1e6, None)):
+        step = replace(found.report.steps[0], seconds=seconds)
+        timed = replace(found, report=replace(found.report, steps=(step,)), seconds=seconds,
+                        limits=report.Limits(1, limit, 1e15))
+        for text in (str(timed), timed.details()):
+            assert (expected in text) if expected else "limit" not in text
 
 
 def test_nothing_is_changed(cpu):

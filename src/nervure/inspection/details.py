@@ -17,7 +17,15 @@ from typing import NamedTuple
 from nervure.inspection.distribution import distribution
 from nervure.inspection.words import amount, giga, head, machine, op_of, place_of, time_text
 from nervure.support.plurals import plural
-from nervure.transformers.report import CompilationReport, Limits, OpReport, StepReport, StorageReport, table
+from nervure.transformers.report import (
+    RESOLUTION,
+    CompilationReport,
+    Limits,
+    OpReport,
+    StepReport,
+    StorageReport,
+    table,
+)
 
 _FLOAT32 = 4
 
@@ -39,7 +47,7 @@ def rates_of(step: StepReport, limits: Limits | None) -> Rates:
     >>> rates.bytes_per_second, rates.share_of_bytes, rates.share_of_operations
     (3000000000.0, 0.5, 0.1)
     """
-    if not step.seconds:
+    if step.seconds is None or step.seconds <= RESOLUTION:
         return Rates()
     moved = None if step.bytes is None else step.bytes / step.seconds
     computed = None if step.operations is None else step.operations / step.seconds
@@ -105,11 +113,22 @@ def _rates(step: StepReport, rates: Rates) -> str:
 
 
 def _reached(amount: int | None, what: str, rate: float | None, unit: str, share: float | None) -> str:
-    """Returns ``4,000 bytes at 2.5 GB/s (20% of the limit)`` for an ``amount``, as far as it is known."""
+    """Returns ``4,000 bytes at 2.5 GB/s (20% of the limit)`` for an ``amount``, as far as it is known. Above the limit
+    of memory are bytes that a cache gives.
+    """
     if amount is None:
         return ""
     reached = "" if rate is None else f" at {giga(rate)} {unit}"
-    return f"{amount:,} {plural(amount, what)}{reached}{'' if share is None else f' ({share:.0%} of the limit)'}"
+    return f"{amount:,} {plural(amount, what)}{reached}{'' if share is None else f' ({limit_text(share)})'}"
+
+
+def limit_text(share: float) -> str:
+    """Returns the share of a limit that is reached; where that is more than all, the reason.
+
+    >>> limit_text(0.25), limit_text(2.4)
+    ('25% of the limit', 'more than the limit: data came from a cache')
+    """
+    return f"{share:.0%} of the limit" if share <= 1 else "more than the limit: data came from a cache"
 
 
 # -- memory --------------------------------------------------------------------------------------------------

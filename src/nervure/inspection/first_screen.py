@@ -24,11 +24,11 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from nervure.inspection.details import rates_of
+from nervure.inspection.details import limit_text, rates_of
 from nervure.inspection.distribution import distribution
 from nervure.inspection.words import head, machine, place_of, time_text
 from nervure.support.plurals import plural
-from nervure.transformers.report import CompilationReport, Limits, StepReport, table
+from nervure.transformers.report import RESOLUTION, CompilationReport, Limits, StepReport, table
 
 MOST = 10
 """Rows of a table on the first screen."""
@@ -161,6 +161,7 @@ def _machine(report: CompilationReport, seconds: float | None, limits: Limits) -
     """
     rates = [(rates_of(step, limits), step.seconds or 0.0) for step in report.steps]
     least = sum([max(each.share_of_bytes or 0.0, each.share_of_operations or 0.0) * time for each, time in rates])
-    share = f": a call reaches {least / seconds:.0%} of that" if seconds else ""
-    return f"{machine(limits)}{share}"
+    if seconds is None or seconds <= RESOLUTION:
+        return machine(limits)
+    return f"{machine(limits)}: a call reaches {limit_text(least / seconds)}"
 

@@ -219,6 +219,10 @@ class Limits(NamedTuple):
     operations_per_second: float
 
 
+RESOLUTION = 1e-9
+"""The seconds that a time has at least: of what takes no longer, no rates are known."""
+
+
 class Times(NamedTuple):
     """The median seconds of each step and of all together; and the machine's limits, if they are known."""
 

@@ -38,7 +38,7 @@ from nervure.transformers.cpu.loaded import KernelCode, LoadedFunction, plain
 from nervure.transformers.cpu.runtime.native import Native, Pointer, Word, native
 from nervure.transformers.cpu.runtime.records import BufferKind
 from nervure.transformers.cpu.target import Target
-from nervure.transformers.report import Limits, Times
+from nervure.transformers.report import RESOLUTION, Limits, Times
 from nervure.types.dtype import float32
 
 _SHORT = 10_000.0  # nanoseconds: for shorter ones the call itself dominates, so many runs are timed as one
@@ -65,7 +65,8 @@ def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[n
     in_place = loaded.in_place(bindings)
     steps = loaded.steps(bindings, panels._replace(own={}), in_place)
     buffers = [_given(each, counts) for each in loaded.buffers(offsets, panels, in_place)]
-    program, alone = [runtime.Program(each, buffers) for each in (loaded.steps(bindings, panels, in_place), steps)]
+    all_steps = loaded.steps(bindings, panels, in_place)
+    program, alone = [runtime.Program(each, buffers) for each in (all_steps, steps)]
     written = loaded.written(in_place)
     variables = loaded.placed(states, in_place)
     memory = [*map(plain, arguments), *results, *variables, _aligned(arena_bytes)]
@@ -82,12 +83,14 @@ def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[n
             np.copyto(variables[number], states[number])
         together.append(_nanoseconds(program, memory))
     *medians, nothing = np.median(np.array(rows, np.float64), axis=0)
-    times = [float(each - nothing) for each in medians]
-    for number, code in enumerate(loaded.codes):
-        if times[number] < _SHORT and isinstance(code, KernelCode):
-            many = runtime.Program([steps[number]] * _MANY, buffers)
+    times = [float(each - nothing) for each in (*medians, np.median(together))]
+    are_kernels = [isinstance(code, KernelCode) for code in loaded.codes]
+    runs = [*[[step] for step in steps], all_steps]
+    for number, is_kernel in enumerate([*are_kernels, all(are_kernels)]):
+        if times[number] < _SHORT and is_kernel:
+            many = runtime.Program(runs[number] * _MANY, buffers)
             times[number] = float(np.median([_nanoseconds(many, memory) - nothing for _ in range(repeat)]) / _MANY)
-    seconds = [max(each, 1.0) * 1e-9 for each in (*times, float(np.median(together) - nothing))]
+    seconds = [max(each * 1e-9, RESOLUTION) for each in times]
     return Times(tuple(seconds[:-1]), seconds[-1])
 
 
