@@ -409,3 +409,28 @@ def test_objects_without_tensors_of_the_trace_are_results():
     assert found[1] is layer and found[2].w is w and found[3] is itself and found[4:] == ({1, 2}, np.float32)
     given = SimpleNamespace(x=x)
     assert nv.jit(lambda a, given: (a, given))(x, given)[1] is given
+
+
+def yields(x):
+    yield x + 1.0
+
+
+async def awaits(x):
+    return x + 1.0
+
+
+async def yields_later(x):
+    yield x + 1.0
+
+
+@pytest.mark.parametrize(("function", "operand", "help"), [
+    (yields, "result", "a list of all values"),
+    (lambda x: {"a": [(x + i for i in range(2))]}, "result['a'][0]", "a list"),
+    (lambda x: map(abs, [x]), "result", "list"), (awaits, "result", "without async"),
+    (yields_later, "result", "without async")])
+def test_results_that_are_computed_later_are_errors(function, operand, help):
+    """A generator would compute with placeholders of a trace that has ended."""
+    with pytest.raises(nv.WrongKind, match="only after the function was traced") as caught:
+        nv.jit(function)(np.float32([1, 2]))
+    assert caught.value.operand == operand and help in caught.value.help and caught.value.op == function.__name__
+    assert nv.jit(lambda x: list(yields(x)))(np.float32([1, 2]))[0].tolist() == [2.0, 3.0]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, SupportsIndex, TypeVar, cast, overload
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from nervure import transformers
 from nervure.computation import Computation, build_function, needed_below
-from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean, shown
 from nervure.front import pytrees
 from nervure.front.argument_parsing import as_integer, members, require_function
 from nervure.front.cache_keys import cache_key, nesting_key
@@ -336,11 +336,15 @@ class Jitted(Generic[Result]):
 
     def _check_results(self, outputs: Sequence[object], pattern: pytrees.Pattern, static: Sequence[object],
                        trace: NumberTrace, parameters: Sequence[Tensor]) -> None:
-        """Raises WrongKind for a result of a foreign class that holds tensors, or numbers, of the trace."""
+        """Raises WrongKind for a result that is still to be computed, such as a generator, and for one of a foreign
+        class that holds tensors, or numbers, of the trace.
+        """
         given, own = {id(leaf) for leaf in static}, set(parameters)
         for leaf, path in zip(outputs, pytrees.paths(pattern, "result"), strict=True):
             if isinstance(leaf, (Tensor, Effect, TracedNumber)) or id(leaf) in given:
                 continue
+            if isinstance(leaf, (Iterator, AsyncIterator, Awaitable)):
+                raise self._unfinished(leaf, path)
             for held in pytrees.held_in(leaf, (Tensor, TracedNumber)):
                 if held.owner is trace if isinstance(held, TracedNumber) else isinstance(
                         held, Tensor) and not own.isdisjoint(needed_below([held]).placeholders):
@@ -348,6 +352,17 @@ class Jitted(Generic[Result]):
                                     operand=path, got=f"{type(leaf).__name__} with {held!r:.60}",
                                     expected="tensors and numbers in dicts, lists, tuples and dataclasses",
                                     help=f"a {type(leaf).__name__} can be made of the arrays that a call gives")
+
+    def _unfinished(self, leaf: object, path: str) -> WrongKind:
+        """Returns the error for a result that computes its values later, when nothing is traced any more."""
+        if isinstance(leaf, Coroutine):
+            leaf.close()  # else Python warns that nothing has awaited it
+        is_iterator = isinstance(leaf, Iterator)
+        return WrongKind("a result has its values only after the function was traced", op=self.__name__,
+                         operand=path, got=shown(leaf),
+                         expected="tensors and numbers in dicts, lists, tuples and dataclasses",
+                         help="return a list of all values: [*values], or append to it in place of yield"
+                         if is_iterator else "jit a function without async, and call it from the one with it")
 
     def _check_captured(self, tensors: Sequence[Tensor | Effect | None], parameters: Sequence[Tensor]) -> None:
         needed = needed_below(tensors)
