@@ -84,7 +84,9 @@ cases("special_ndtri.default", [[drawn((3, 5), dtype, 0.05, 0.95)] for dtype in 
 cases("special_zeta.default igamma.default igammac.default",
       [[drawn((3, 1), dtype, 1.2, 4), drawn((1, 5), dtype, 0.5, 3)] for dtype in FLOATS])
 cases("nextafter.default", [[drawn((3, 1), dtype), drawn((1, 5), dtype)] for dtype in FLOATS])
-cases("ldexp.Tensor", [[x23, torch.tensor([3, -2, 0])], [x23, drawn((3,))]])
+cases("ldexp.Tensor", [[x23, torch.tensor([3, -2, 0])], [x23, drawn((3,))], [SPECIAL, torch.tensor(-3)]],
+      [[drawn((4,), left), drawn((4,), right)] for left in (torch.int8, torch.int64, torch.bool)
+       for right in (torch.int32, torch.float32)])
 cases("frexp.Tensor", [[drawn((3, 5), dtype)] for dtype in FLOATS])
 cases("signbit.default", NUMBERS_AND_SPECIAL, of_each(ALL))
 cases("angle.default", NUMBERS_AND_SPECIAL, of_each(NUMBERS), [[drawn((3,), torch.complex64)]])
@@ -106,6 +108,7 @@ for _mode in ("floor", "trunc", None):
                               [x23, -0.7, {"rounding_mode": _mode}]])
 _divided = [[left, torch.where(right == 0, 3, right)] for left, right in pairs(NUMBERS)]
 cases("floor_divide.default remainder.Tensor fmod.Tensor", _divided)
+cases("remainder.Tensor fmod.Tensor", [[SPECIAL[:, None], SPECIAL]])
 cases("remainder.Scalar fmod.Scalar", [[x23, -0.7], [drawn((9,), torch.int64), -2]])
 cases("remainder.Scalar_Tensor", [[5, torch.tensor([2, -3, 4])]])
 cases("pow.Tensor_Tensor", [[drawn((3, 1), low=0.1), drawn((4,))], [torch.tensor([2, -3]), torch.tensor([3, 0])]])

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.utils._pytree import tree_flatten, tree_unflatten  # noqa: E402
 
+import nervure as nv  # noqa: E402
 from nervure import transformers  # noqa: E402
 from nervure.bridges.torch.all_rows import ROWS  # noqa: E402
 from nervure.bridges.torch.traced_program import TracedProgram  # noqa: E402
@@ -125,6 +126,42 @@ MEETING = {
 @pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8")
 def test_operands_of_other_types_are_taken_as_pytorch_takes_them(name):
     assert_alike(torch.compile(MEETING[name], backend="nervure")(), MEETING[name]())
+
+
+ZEROS_AND_OTHERS = [0.0, -0.0, 3.0, -3.0, 1e-9, -1e-9, 2.5, -2.5, float("inf"), -float("inf")]
+
+
+@pytest.mark.parametrize("used", ["interpreter", "cpu"], indirect=True)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("name", ["sign.default", "remainder.Tensor", "fmod.Tensor", "remainder.Scalar_Tensor"])
+def test_zeros_have_the_sign_that_pytorch_gives_them(name, dtype, used):
+    """That of a remainder is the sign of what is divided; torch.sign gives none."""
+    x = torch.tensor(ZEROS_AND_OTHERS, dtype=dtype)
+    for case in {"sign.default": [[x]], "remainder.Scalar_Tensor": [[0.0, x], [-3.0, x], [-0.0, x]]}.get(
+            name, [[x[:, None], x], [x, torch.tensor(-3.0)], [torch.tensor([-3, 0, 3]), torch.tensor(1.5)]]):
+        flat, form = tree_flatten((case, {}))
+        graph = graph_of(name, flat, form)
+        got, = TracedProgram(translated(graph), graph)(*[entry for entry in flat if isinstance(entry, torch.Tensor)])
+        expected = overload(name)(*case)
+        assert_alike(got, expected)
+        is_number = ~expected.isnan()
+        assert torch.equal(got.signbit() & is_number, expected.signbit() & is_number)
+
+
+@pytest.mark.parametrize("function", [torch.remainder, torch.fmod])
+def test_derivatives_of_remainders_without_rest(function):
+    """A zero with a sign has the derivatives that the rest has."""
+    class Rest(torch.nn.Module):
+        def forward(self, x, y):
+            return function(x, y)
+    given = [torch.tensor([6.0, -6.0, 5.0, -7.0], requires_grad=True), torch.tensor([3.0, 3.0, 3.0, -2.0],
+                                                                                    requires_grad=True)]
+    own = nv.from_torch(Rest(), given)
+    places = [nv.placeholder((4,)), nv.placeholder((4,))]
+    found = nv.computation(nv.deriv(nv.sum(own(*places)), places), *places)(*[entry.detach().numpy()
+                                                                             for entry in given])
+    for slope, expected in zip(found, torch.autograd.grad(function(*given).sum(), given), strict=True):
+        assert slope.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("order", [float("inf"), -float("inf"), 1, 2, 3])

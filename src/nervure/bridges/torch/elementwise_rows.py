@@ -98,7 +98,7 @@ def round_to_decimals(result: Type, x: Value, decimals: int) -> Value:
 def sign(result: Type, x: Value) -> Value:
     if x.dtype is types.bool_:
         return x
-    return where(ops.IsNan(x), 0, ops.Sign(x).output)
+    return where(ops.LogicalOr(ops.IsNan(x), ops.Equal(x, x.full(0))), 0, ops.Sign(x).output)  # no zero has a sign
 
 
 @row("elu.default")
@@ -196,7 +196,15 @@ def truncating_quotient(x: Value, y: Value) -> Value:
 
 @row("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
 def remainder(result: Type, x: Given, y: Given) -> Value:
-    return pointwise(ops.Mod, result, x, y)
+    return pointwise(lambda x, y: _with_zeros_of(x, ops.Mod(x, y).output), result, x, y)
+
+
+def _with_zeros_of(x: Value, rest: Value) -> Value:
+    """Returns the rest of a division of x, in which zeros have the sign of x; its derivatives are those of ``rest``."""
+    if x.dtype.is_integer:
+        return rest
+    slope = ops.StopGradient(rest) - rest  # 0, and no zero loses its sign when it is subtracted
+    return where(ops.Equal(rest, rest.full(0)), ops.StopGradient(x * 0) - slope, rest)
 
 
 @row("fmod.Tensor", "fmod.Scalar")
@@ -209,7 +217,7 @@ def _with_sign_of_first(x: Value, y: Value) -> Value:
         rest = x % y
         return where(ops.LogicalAnd(ops.NotEqual(rest, rest.full(0)), ops.LogicalXor(x < 0, y < 0)), rest - y, rest)
     rest = abs(x) % abs(y)
-    return where(x < 0, -rest, rest)
+    return _with_zeros_of(x, where(x < 0, -rest, rest))
 
 
 @row("pow.Tensor_Tensor", "pow.Scalar", "pow.Tensor_Scalar")
