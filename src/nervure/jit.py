@@ -336,8 +336,9 @@ class Jitted(Generic[Result]):
 
     def _check_results(self, outputs: Sequence[object], pattern: pytrees.Pattern, static: Sequence[object],
                        trace: NumberTrace, parameters: Sequence[Tensor]) -> None:
-        """Raises WrongKind for a result that is still to be computed, such as a generator, and for one of a foreign
-        class that holds tensors, or numbers, of the trace.
+        """Raises WrongKind for a result that is still to be computed, such as a generator.
+
+        So does one of a foreign class that holds tensors, or numbers, of the trace.
         """
         given, own = {id(leaf) for leaf in static}, set(parameters)
         for leaf, path in zip(outputs, pytrees.paths(pattern, "result"), strict=True):

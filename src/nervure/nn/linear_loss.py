@@ -81,8 +81,9 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
 
 
 def _features_between(x: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns x with the features as last axis, and weights, by positions, with them as first one: a single axis that
-    both have by name, else these axes as they are.
+    """Returns x with the features as last axis, and weights, by positions, with them as first one.
+
+    They are a single axis that both have by name; without one the axes stay as they are.
     """
     shared = [axis for axis in x.axes if axis in weights.axes] if x.is_named and weights.is_named else []
     if len(shared) == 1:
