@@ -18,6 +18,7 @@ from nervure.kernel.schedule import (
     vectorise_kernel,
 )
 from nervure.kernel.schedule.streaming import with_streaming_stores
+from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.support.machine import GENERIC
@@ -84,6 +85,17 @@ def test_loops_walk_memory_as_it_lies(rewrite):
 def test_a_kernel_says_how_it_runs(rewrite):
     """On a machine with registers of eight lanes."""
     check_file(file_of(rewrite), lambda kernel: rewrite(kernel, GENERIC))
+
+
+@pytest.mark.parametrize(("dtype", "lanes", "expected"), [("f32", 8, 8), ("f64", 8, 4), ("f32", 1, 1), ("f64", 1, 1)])
+def test_a_register_has_lanes_of_four_bytes_or_of_eight(dtype, lanes, expected):
+    kernel = parse_kernel(f"""
+kernel moved(in x: {dtype}[64], out y: {dtype}[64]):
+  for i < 64 vector:
+    v0 = x[i]
+    y[i] = v0
+""")
+    assert register_lanes(kernel, GENERIC._replace(lanes=lanes)) == expected
 
 
 def test_large_results_are_stored_past_the_caches():

@@ -127,6 +127,17 @@ kernel twice(in x: f32[100], out y: f32[100]):
     assert work.additions > 13 * 2  # exp takes many
 
 
+def test_a_function_of_wide_elements_takes_more_registers():
+    narrow, wide = [counted(f"""
+kernel ends(in x: {dtype}[64], out y: {dtype}[64]):
+  for i < 64 vector:
+    v0 = x[i]
+    v1 = exp(v0)
+    y[i] = v1
+""") for dtype in ("f32", "f64")]
+    assert wide.additions == 2 * narrow.additions > 0
+
+
 @pytest.mark.parametrize(("how", "vectors", "entries"), [
     ("", 7, 1), ("lanes 32, 8 masked 8", 4 + 2 + 1, 1), ("lanes 32 masked 32", 8, 1),
     ("lanes 64 masked 64 unrolled", 8, 0), ("tile 2048 lanes 16, 64", 8, 1)])
