@@ -54,27 +54,34 @@ def deriv(f: TensorLike, x: Tensor | Sequence[Tensor], error: TensorLike | None 
     """
     several = isinstance(x, (list, tuple))
     wanted = [_wanted(entry) for entry in (x if several else [x])]
-    own = as_tensor(f, "deriv")
+    results = derivatives(as_tensor(f, "deriv"), wanted, error, "deriv", "f")
+    return results if several else results[0]
+
+
+def derivatives(own: Tensor, wanted: Sequence[Tensor], error: TensorLike | None, op: str,
+                operand: str) -> list[Tensor]:
+    """Returns what ``deriv`` does for tensors of floats; ``own`` is what errors call the ``operand`` of ``op``."""
+    instead = ", or error= with f's axes and type" if op == "deriv" else ""
     if not (own.dtype.is_float or own.dtype.is_complex and error is not None):
-        raise WrongKind("only functions with real values have derivatives", op="deriv", operand="f", got=str(own.type),
-                        expected="a float element type", help="nv.real(f), or error= with f's axes and type"
+        raise WrongKind("only functions with real values have derivatives", op=op, operand=operand, got=str(own.type),
+                        expected="a float element type", help=f"nv.real(f){instead}"
                         if own.dtype.is_complex else "convert to a float type before")
     value, seed = own.value, None
     if error is not None:
         seed = weights_like(error, own, "deriv", "error", "f")
     elif own.shape != ():
-        raise InvalidArgument("f is not a scalar", op="deriv", operand="f", got=str(own.type), expected="a scalar",
-                              help="nv.mean(f, out_axes=()) and nv.sum(f, out_axes=()) are over all axes, N and REC "
-                                   "too; or give error= with f's axes")
+        instead = "give error= with f's axes" if op == "deriv" else "nv.jacobian is of each element"
+        raise InvalidArgument(f"{operand} is not a scalar", op=op, operand=operand, got=str(own.type),
+                              expected="a scalar", help="nv.mean(f, out_axes=()) and nv.sum(f, out_axes=()) are over "
+                                                        f"all axes, N and REC too; or {instead}")
     reads_below: dict[Variable, list[Value]] = {}
-    for op in postorder([value]):
-        if isinstance(op, ReadVariable):
-            reads_below.setdefault(op.variable, []).append(op.value)
+    for below in postorder([value]):
+        if isinstance(below, ReadVariable):
+            reads_below.setdefault(below.variable, []).append(below.value)
     reads = [_places(entry, reads_below) for entry in wanted]
     flat = [read for group in reads for read in group]
     found = iter(gradients([value], flat, [seed]))
-    results = [_total(entry, [next(found) for _ in group], value) for entry, group in zip(wanted, reads, strict=True)]
-    return results if several else results[0]
+    return [_total(entry, [next(found) for _ in group], value) for entry, group in zip(wanted, reads, strict=True)]
 
 
 def _wanted(x: object) -> Tensor:
@@ -111,7 +118,7 @@ def weights_like(given: object, like: Tensor, op: str, operand: str, of: str) ->
     """Returns weights for the elements of a tensor, in its axes and type: the ``operand`` of the function ``op``, which
     belongs to ``of``. InvalidArgument unless they have its axes, or fewer.
     """
-    own = as_tensor(given, op, 3, like.dtype)
+    own = as_tensor(given, op, operand, like.dtype)
     target = Tensor(ops.Full(0, like.dtype, like.type.shape), like._axes)
     try:
         values, _, shape = alignment.aligned([target, own], op)

@@ -26,7 +26,7 @@ from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front.argument_parsing import require_function
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor
-from nervure.functions.gradient import grad
+from nervure.functions.gradient import gradients_of
 from nervure.functions.nesting import (
     Moving,
     Nest,
@@ -57,22 +57,26 @@ def jvp(fun: Callable[..., Nest], primals: Sequence[Nest], tangents: Sequence[Ne
     (0.0, 2.0)
     """
     require_function(fun, "jvp")
+    return _along(fun, primals, tangents, "jvp")
 
+
+def _along(fun: Callable[..., Nest], primals: Sequence[Nest], tangents: Sequence[Nest], op: str) -> tuple[Nest, Nest]:
+    """Returns what ``jvp`` does, for a function ``op`` of functions."""
     def traced(primals: Nest, tangents: Nest) -> object:
         start = Nested.of(primals)
-        directions = start.alike(tangents, "jvp", "tangents", "primals")
-        moving = Moving.of(start, [at for at, entry in enumerate(directions) if entry is not None], "jvp")
+        directions = start.alike(tangents, op, "tangents", "primals")
+        moving = Moving.of(start, [at for at, entry in enumerate(directions) if entry is not None], op)
         given = [entry for entry in directions if entry is not None]
-        weights = [weights_like(entry, node, "jvp", f"tangents{start.paths[at]}", "its primal")
+        weights = [weights_like(entry, node, op, f"tangents{start.paths[at]}", "its primal")
                    for entry, node, at in zip(given, moving.nodes, moving.places, strict=True)]
-        value = moving.applied(fun, "jvp")
+        value = moving.applied(fun, op)
         found = _filled(value, tangents_of(values_of(value), moving.values, weights))
         slopes = iter([Tensor(together(entry, value), leaf._axes)
                        for entry, leaf in zip(found, tensors_of(value), strict=True)])
         return value.again(value.leaves), value.again([None if leaf is None else next(slopes)
                                                        for leaf in value.leaves])
 
-    return called(traced, fun, _listed(primals, "jvp", "primals"), _listed(tangents, "jvp", "tangents"))
+    return called(traced, fun, _listed(primals, op, "primals"), _listed(tangents, op, "tangents"))
 
 
 def vjp(fun: Callable[..., Nest], *primals: Nest) -> tuple[Nest, Callable[[Nest], tuple[Nest, ...]]]:
@@ -132,14 +136,14 @@ def hvp(fun: Callable[..., Nest], primals: Sequence[Nest], tangents: Sequence[Ne
     [6.0, 0.0]
     """
     require_function(fun, "hvp")
-    given, along = _listed(primals, "hvp", "primals"), _listed(tangents, "hvp", "tangents")
 
-    def of_all(arguments: Sequence[Nest]) -> Nest:
-        return fun(*arguments)
+    def gradient(*arguments: Nest) -> Nest:
+        moving = Moving.of_given(Nested.of(arguments), "hvp", "primals")
+        return gradients_of(moving.result(fun), [moving], "hvp")[0]
 
-    of_all.__name__ = name_of(fun)
-    products = jvp(grad(of_all), (given,), (along,))[1]
-    return products[0] if len(given) == 1 else products
+    gradient.__name__ = name_of(fun)
+    products = _along(gradient, primals, tangents, "hvp")[1]
+    return products[0] if len(primals) == 1 else products
 
 
 class _Linear(NamedTuple):

@@ -15,19 +15,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from nervure import ops
-from nervure.autodiff.derivative import deriv
+from nervure.autodiff.derivative import derivatives
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
-from nervure.front import pytrees
 from nervure.front.argument_parsing import as_integer, require_function
-from nervure.front.creation import as_tensor
-from nervure.front.tensor import Tensor, is_scalar
-from nervure.front.traced_numbers import TracedNumber
+from nervure.front.tensor import Tensor
+from nervure.functions.nesting import Moving, Nest, Nested
 from nervure.jit import Jitted, signature_of
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.dtype import DType, as_dtype
 
 
 def grad(function: Callable[..., object], argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
@@ -41,7 +35,7 @@ def grad(function: Callable[..., object], argument: int | str | Sequence[int | s
     (12.0, [12.0, 9.0])
     """
     require_function(function, "grad", "function")
-    both = value_and_grad(function, argument)
+    both = _with_value(function, argument, "grad")
 
     @functools.wraps(function)
     def gradient(*arguments: object, **keywords: object) -> object:
@@ -58,69 +52,50 @@ def value_and_grad(function: Callable[..., object],
     (8.0, 12.0)
     """
     require_function(function, "value_and_grad", "function")
+    return _with_value(function, argument, "value_and_grad")
+
+
+def _with_value(function: Callable[..., object], argument: int | str | Sequence[int | str],
+                op: str) -> Callable[..., Any]:
+    """Returns what ``value_and_grad`` does, for a function ``op`` of functions."""
     signature = signature_of(function)
     several = isinstance(argument, (list, tuple))
     listed: Sequence[object] = argument if isinstance(argument, (list, tuple)) else [argument]
-    names = [argument_name(signature, entry, function) for entry in listed]
+    names = [argument_name(signature, entry, function, op) for entry in listed]
 
     @functools.wraps(function)
     def symbolic(*arguments: object, **keywords: object) -> object:
         bound = signature.bind(*arguments, **keywords)
-        wanted, patterns = with_fresh(bound, names, "grad")
+        moving = moving_in(bound, names, op)
         value = function(*bound.args, **bound.kwargs)
-        if not isinstance(value, Tensor):
-            raise WrongKind("the function must give one tensor", op="grad", got=type(value).__name__,
-                            expected="a scalar tensor", help="sum what it gives, or use nv.deriv")
-        found = iter(deriv(value, wanted))
-        gradients = [pytrees.unflatten(pattern, found) for pattern in patterns]
+        gradients = gradients_of(value, moving, op)
         return value, tuple(gradients) if several else gradients[0]
 
     return Jitted(symbolic)
 
 
-def with_fresh(bound: inspect.BoundArguments, names: Sequence[str],
-               op: str) -> tuple[list[Tensor], list[pytrees.Pattern]]:
-    """Puts fresh nodes for the arguments of these names, in which a function is differentiated. Returns these nodes,
-    and for each argument how they are nested.
-    """
+def moving_in(bound: inspect.BoundArguments, names: Sequence[str], op: str) -> list[Moving]:
+    """Puts fresh nodes for the arguments of these names, in which a function is differentiated, and returns them."""
     bound.apply_defaults()
-    wanted: list[Tensor] = []
-    patterns = []
+    made = []
     for name in names:
-        leaves, pattern = pytrees.flatten(bound.arguments[name])
-        nodes = [fresh(leaf, name, op) for leaf in leaves]
-        bound.arguments[name] = pytrees.unflatten(pattern, nodes)
-        wanted.extend(nodes)
-        patterns.append(pattern)
-    return wanted, patterns
+        moving = Moving.of_given(Nested.of(bound.arguments[name]), op, name)
+        bound.arguments[name] = moving.arguments.again(moving.arguments.leaves)
+        made.append(moving)
+    return made
 
 
-def fresh(leaf: object, name: str, op: str = "grad") -> Tensor:
-    """Returns a new node for a ``leaf`` of the argument ``name``, so that the derivative is with respect to this
-    mention alone.
-    """
-    tensor = as_tensor(leaf, op, dtype=_real_type(leaf))
-    if not tensor.dtype.is_inexact or tensor.dtype.is_complex and op == "jacobian":
-        raise WrongKind("only arguments of floats have derivatives", op=op, operand=name, got=str(tensor.type),
-                        expected="a float element type", help=_OF_FLOATS[op])
-    return Tensor(ops.AssumeShape(tensor.value, tensor.type.shape), tensor._axes)
-
-
-_OF_FLOATS = {"grad": "name the float arguments: nv.grad(f, argument=...)",
-              "jacobian": "name the float arguments: nv.jacobian(f, argnums=...)",
-              "jvp": "its tangent is None; or convert it: x.astype(nv.float32)"}
-
-
-def _real_type(leaf: object) -> DType | None:
-    """Returns the type in which a number is differentiated: a NumPy scalar's own, float32 for a float of Python's."""
-    example = leaf.example if isinstance(leaf, TracedNumber) else leaf
-    if not is_scalar(example):
-        return None
-    return as_dtype(example.dtype if isinstance(example, np.generic) else type(example))
+def gradients_of(value: object, moving: Sequence[Moving], op: str) -> list[Nest]:
+    """Returns the gradients of a scalar ``value``, nested as what moves is, for a function ``op`` of functions."""
+    if not isinstance(value, Tensor):
+        raise WrongKind("the function must give one tensor", op=op, operand="result", got=type(value).__name__,
+                        expected="a scalar tensor", help="sum what it gives, or use nv.deriv")
+    found = iter(derivatives(value, [node for entry in moving for node in entry.nodes], None, op, "result"))
+    return [entry.nested(found) for entry in moving]
 
 
 def argument_name(signature: inspect.Signature, argument: object, function: Callable[..., object],
-                  op: str = "grad") -> str:
+                  op: str) -> str:
     """Returns the name of an argument that is given by its name or position."""
     names = list(signature.parameters)
     if isinstance(argument, str) and argument in names:

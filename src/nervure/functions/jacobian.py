@@ -20,10 +20,9 @@ from nervure.autodiff.batching import batched
 from nervure.autodiff.forward import tangents
 from nervure.autodiff.reverse import gradients
 from nervure.errors import InvalidArgument, WrongKind, shown
-from nervure.front import pytrees
 from nervure.front.argument_parsing import require_function
 from nervure.front.tensor import Tensor
-from nervure.functions.gradient import argument_name, with_fresh
+from nervure.functions.gradient import argument_name, moving_in
 from nervure.functions.nesting import Nest, Nested, results_of, tensors_of, together
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Value
@@ -55,16 +54,23 @@ def jacobian(fun: Callable[..., Nest], argnums: Argument | Sequence[Argument] = 
     if mode not in (None, "forward", "reverse"):
         raise InvalidArgument("there is no such mode", op="jacobian", operand="mode", got=shown(mode),
                               expected="'forward', 'reverse' or None", help="None chooses by the numbers of elements")
+    return _jacobian(fun, argnums, mode, "jacobian")
+
+
+def _jacobian(fun: Callable[..., Nest], argnums: Argument | Sequence[Argument], mode: str | None,
+              op: str) -> Jitted[Nest]:
+    """Returns what ``jacobian`` does, for a function ``op`` of functions."""
     signature, several = signature_of(fun), isinstance(argnums, (list, tuple))
     listed: Sequence[object] = argnums if isinstance(argnums, (list, tuple)) else [argnums]
-    names = [argument_name(signature, entry, fun, "jacobian") for entry in listed]
+    names = [argument_name(signature, entry, fun, op) for entry in listed]
 
     @functools.wraps(fun)
     def traced(*arguments: Nest, **keywords: Nest) -> object:
         bound = signature.bind(*arguments, **keywords)
-        nodes, patterns = with_fresh(bound, names, "jacobian")
-        value = results_of(fun(*bound.args, **bound.kwargs), "jacobian")
-        outputs = _real(value)
+        moving = moving_in(bound, names, op)
+        nodes = [node for entry in moving for node in entry.nodes]
+        value = results_of(fun(*bound.args, **bound.kwargs), op)
+        outputs = _real(value, op)
         is_forward = mode == "forward" or (mode is None and less_equal(_size(nodes), _size(outputs)) is True)
         rows = _forward(outputs, nodes) if is_forward else _reverse(outputs, nodes)
         found = iter([[Tensor(together(entry, value), _axes(output, node))
@@ -73,7 +79,7 @@ def jacobian(fun: Callable[..., Nest], argnums: Argument | Sequence[Argument] = 
 
         def arguments_of(row: list[Tensor]) -> object:
             entries = iter(row)
-            nested = tuple([pytrees.unflatten(pattern, entries) for pattern in patterns])
+            nested = tuple([argument.nested(entries) for argument in moving])
             return nested if several else nested[0]
         return value.again([None if leaf is None else arguments_of(next(found)) for leaf in value.leaves])
 
@@ -90,14 +96,14 @@ def hessian(fun: Callable[..., Nest], argnums: Argument | Sequence[Argument] = 0
     [[6.0, 0.0], [0.0, 8.0]]
     """
     require_function(fun, "hessian")
-    return jacobian(jacobian(fun, argnums, "reverse"), argnums, "forward")
+    return _jacobian(_jacobian(fun, argnums, "reverse", "hessian"), argnums, "forward", "hessian")
 
 
-def _real(value: Nested) -> list[Tensor]:
+def _real(value: Nested, op: str) -> list[Tensor]:
     """Returns the tensors of a value; WrongKind if one has no derivative."""
     for leaf, path in zip(value.leaves, value.paths, strict=True):
         if isinstance(leaf, Tensor) and not leaf.dtype.is_float:
-            raise WrongKind("only floats have derivatives", op="jacobian", operand=f"result{path}", got=str(leaf.type),
+            raise WrongKind("only floats have derivatives", op=op, operand=f"result{path}", got=str(leaf.type),
                             expected="a float element type", help="return it apart, or as a float")
     return tensors_of(value)
 
@@ -117,7 +123,7 @@ def _forward(outputs: Sequence[Tensor], nodes: Sequence[Tensor]) -> list[list[Va
         found = tangents([output.value for output in outputs], [node.value], [direction])
         columns.append([_derivative(output, node, _mapped(entry, direction), is_behind=True)
                         for output, entry in zip(outputs, found, strict=True)])
-    return [list(row) for row in zip(*columns, strict=True)]
+    return [[column[at] for column in columns] for at in range(len(outputs))]
 
 
 def _reverse(outputs: Sequence[Tensor], nodes: Sequence[Tensor]) -> list[list[Value]]:

@@ -17,16 +17,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front import pytrees
 from nervure.front.creation import as_tensor
 from nervure.front.effects import Effect
-from nervure.front.tensor import Tensor, is_operand
+from nervure.front.tensor import Tensor, is_operand, is_scalar
 from nervure.front.traced_numbers import TracedNumber
-from nervure.functions.gradient import fresh
 from nervure.ir.op import Value
 from nervure.jit import Jitted, signature_of
 from nervure.ops.order import Together
+from nervure.types.dtype import DType, as_dtype
 
 Nest: TypeAlias = Any
 """A tensor, or tensors nested in dicts, lists, tuples and dataclasses; what a call gives is arrays nested so."""
@@ -108,10 +109,10 @@ class Moving(NamedTuple):
     nodes: list[Tensor]
 
     @classmethod
-    def of(cls, start: Nested, places: Iterable[int], op: str) -> Moving:
-        """Makes the leaves at these places move."""
+    def of(cls, start: Nested, places: Iterable[int], op: str, root: str = "primals") -> Moving:
+        """Makes the leaves at these places move. In errors of ``op``, the whole is called ``root``."""
         leaves, listed, paths = list(start.leaves), list(places), start.paths
-        nodes = [fresh(leaves[at], f"primals{paths[at]}", op) for at in listed]
+        nodes = [_fresh(leaves[at], f"{root}{paths[at]}", op) for at in listed]
         for at, node in zip(listed, nodes, strict=True):
             leaves[at] = node
         return cls(Nested(leaves, start.pattern), listed, nodes)
@@ -121,16 +122,56 @@ class Moving(NamedTuple):
         """Makes all leaves move that are floats."""
         return cls.of(start, [at for at, leaf in enumerate(start.leaves) if has_derivative(leaf)], op)
 
+    @classmethod
+    def of_given(cls, start: Nested, op: str, root: str) -> Moving:
+        """Makes all leaves move but None."""
+        return cls.of(start, [at for at, leaf in enumerate(start.leaves) if leaf is not None], op, root)
+
     @property
     def values(self) -> list[Value]:
         """The nodes of the graph that move."""
         return [node.value for node in self.nodes]
 
     def applied(self, function: Callable[..., object], op: str) -> Nested:
+        """Returns what the function gives for the arguments, taken apart."""
+        return results_of(self.result(function), op)
+
+    def result(self, function: Callable[..., object]) -> object:
         """Returns what the function gives for the arguments."""
         arguments = self.arguments.again(self.arguments.leaves)
         assert isinstance(arguments, tuple)
-        return results_of(function(*arguments), op)
+        return function(*arguments)
+
+    def nested(self, found: Iterator[object]) -> object:
+        """Returns what is ``found`` for the nodes, nested as the arguments are; None for what does not move."""
+        leaves: list[object] = [None] * len(self.arguments.leaves)
+        for at in self.places:
+            leaves[at] = next(found)
+        return self.arguments.again(leaves)
+
+
+def _fresh(leaf: object, path: str, op: str) -> Tensor:
+    """Returns a new node for a ``leaf`` of an argument, so that the derivative is with respect to this mention alone.
+    """
+    tensor = as_tensor(leaf, op, path, _real_type(leaf))
+    if not tensor.dtype.is_inexact or tensor.dtype.is_complex and op in ("jacobian", "hessian"):
+        raise WrongKind("only arguments of floats have derivatives", op=op, operand=path, got=str(tensor.type),
+                        expected="a float element type", help=_OF_FLOATS[op])
+    return Tensor(ops.AssumeShape(tensor.value, tensor.type.shape), tensor._axes)
+
+
+_OF_FLOATS = {**{name: f"name the float arguments: nv.{name}(f, argument=...)" for name in ("grad", "value_and_grad")},
+              **{name: f"name the float arguments: nv.{name}(f, argnums=...)" for name in ("jacobian", "hessian")},
+              "hvp": "give f the others itself: nv.hvp(lambda x: f(x, k), (x,), (direction,))",
+              "jvp": "its tangent is None; or convert it: x.astype(nv.float32)"}
+
+
+def _real_type(leaf: object) -> DType | None:
+    """Returns the type in which a number is differentiated: a NumPy scalar's own, float32 for a float of Python's."""
+    example = leaf.example if isinstance(leaf, TracedNumber) else leaf
+    if not is_scalar(example):
+        return None
+    return as_dtype(example.dtype if isinstance(example, np.generic) else type(example))
 
 
 def results_of(value: object, op: str) -> Nested:
