@@ -177,7 +177,12 @@ def test_a_setting_that_needs_the_number_itself_is_an_error(use):
     (lambda x, n: nv.layer_norm(x, axis=1, scale=0, shift=n)[0], [1.0] * 3), (lambda x, n: n - x[0], [0.0, -1.0, -2.0]),
     (lambda x, n: np.float32([1, 2]) * n, [1.0, 2.0]), (lambda x, n: np.sqrt(n) * x[0], [1.0, 2.0, 3.0]),
     (lambda x, n: np.maximum(x[0], n + 1), [2.0, 2.0, 3.0]), (lambda x, n: nv.where(x[0] > n, n, 0.5), [0.5, 1.0, 1.0]),
-    (lambda x, n: x[0] % (n == 1), None)])
+    (lambda x, n: x[0] % (n == 1), None),
+    (lambda x, n: nv.switch(n, [nv.exp, lambda row: row * 2, nv.log], x[0]), [2.0, 4.0, 6.0]),
+    (lambda x, n: nv.switch(n - 7, [lambda row: row, nv.log], x[0]), [1.0, 2.0, 3.0]),
+    (lambda x, n: nv.scan(lambda c, _: (nv.switch(n + 7, [nv.log, lambda row: row * 2], c), None), x[0], length=2)[0],
+     [4.0, 8.0, 12.0]), (lambda x, n: nv.fori_loop(0, n + 1, lambda i, row: row * 2, x[0]), [4.0, 8.0, 12.0]),
+    (lambda x, n: nv.fori_loop(n, x.shape[1], lambda i, row: row + i, x[0]), [4.0, 5.0, 6.0])])
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_functions_take_given_numbers(use, expected, name):
     """A262: an index, an operand, a fill, a bound."""
@@ -186,6 +191,37 @@ def test_functions_take_given_numbers(use, expected, name):
     outside = use(nv.constant(x), 1)
     nv.testing.assert_close(found, outside)
     assert expected is None or found.tolist() == expected
+
+
+@pytest.mark.parametrize("number", [1, np.int64(1), np.uint8(1)])
+def test_the_number_of_a_branch_or_of_iterations_may_be_given(number):
+    """A262: in whichever function of functions, and whichever integer it is."""
+    def chosen(x, n):
+        return nv.switch(n, [nv.exp, lambda v: v * 3, nv.log], x)
+
+    def repeated(x, n):
+        return nv.fori_loop(n, n + 2, lambda i, v: v * 3, x)
+    x = np.float32(2)
+    for function, factor in ((chosen, 3.0), (repeated, 9.0)):
+        assert nv.jit(function)(x, number).item() == 2 * factor
+        value, slope = nv.jvp(function, (x, number), (x, None))
+        assert value.item() == slope.item() == 2 * factor
+        assert nv.linearize(function, x, number)[1](x, None).item() == 2 * factor
+        assert nv.vmap(function, (0, None))(np.float32([1, 2]), number).tolist() == [factor, 2 * factor]
+    assert nv.grad(chosen)(x, number).item() == 3.0
+    with pytest.raises(nv.NotSupported) as caught:
+        nv.grad(repeated)(x, number)
+    assert "static=" in caught.value.help and nv.grad(lambda x: repeated(x, int(number)))(x).item() == 9.0
+
+
+@pytest.mark.parametrize("wrong", [True, 1.0, np.float32(1)])
+@pytest.mark.parametrize(("use", "operand"), [
+    (lambda n: nv.switch(n, [nv.exp, nv.log], 1.0), "index"), (lambda n: nv.fori_loop(0, n, nv.add, 1.0), "upper"),
+    (lambda n: nv.fori_loop(n, 5, nv.add, 1.0), "lower")])
+def test_a_given_number_that_is_no_integer_is_an_error(use, operand, wrong):
+    with pytest.raises(nv.WrongKind, match="one integer") as caught:
+        nv.jit(use)(wrong)
+    assert caught.value.operand == operand
 
 
 def test_an_index_of_a_named_tensor_may_be_given():

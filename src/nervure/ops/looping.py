@@ -340,7 +340,7 @@ class While(LoopOp):
         raise self.fail(NotSupported, "a loop whose number of iterations is open has no derivative in reverse mode",
                         operand="body", got="While", expected="a loop with a bound",
                         help="nv.while_loop(..., max_trips=n) has derivatives, and so have nv.scan, and nv.fori_loop "
-                             "whose bounds are numbers; nv.jvp needs no bound")
+                             "whose bounds are numbers, such as static= names; nv.jvp needs no bound")
 
     def along(self, directions: Sequence[Value | None], tangents: AlongDirections) -> list[Value | None]:
         """Returns the tangents of the carries, from a loop that carries both. The parameters are those of ``RegionOp``.

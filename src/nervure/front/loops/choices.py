@@ -20,7 +20,7 @@ from nervure.front import argument_parsing, pytrees
 from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor
 from nervure.front.loops.bodies import TracedBody, after_assignments, read_of, tensors_of_leaves
-from nervure.front.promotion import promote
+from nervure.front.promotion import promote, weak_type
 from nervure.front.pytrees import Nested, paths
 from nervure.front.tensor import Tensor, TensorLike, described_type, has_found_length
 from nervure.front.traced_numbers import is_number
@@ -31,6 +31,7 @@ from nervure.ir.variable import Variable
 from nervure.ops.branching import Branches, If, Switch
 from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
+from nervure.types.dim import Dim
 from nervure.types.dtype import DType, bool_, int64
 
 
@@ -68,12 +69,20 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Nested]], *operan
         raise WrongKind("the branches are functions", op="switch", operand="branches", got=f"{branches!r:.80}",
                         expected="a list of one function or more", help="nv.switch(index, [f, g], x)")
     functions = cast("list[Callable[..., Nested]]", listed)
-    is_whole = not isinstance(index, Tensor) and argument_parsing.as_integer(index) is not None
-    chooser = as_tensor(index, "switch", "index", int64 if is_whole else None)
-    if not chooser.dtype.is_integer or chooser.ndim:
-        raise WrongKind("the index of a branch is one integer", op="switch", operand="index", got=str(chooser.type),
-                        expected="an integer without axes", help="convert it: x.astype(nv.int32)")
+    chooser = one_integer(index, "switch", "index", "the index of a branch")
     return _choose("switch", chooser, {f"branches[{at}]": function for at, function in enumerate(functions)}, operands)
+
+
+def one_integer(value: object, op: str, operand: str, what: str) -> Tensor:
+    """Returns one integer, for errors ``what`` it is: a tensor as it is, and as int64 a length, or a number whose value
+    is known or comes with each call.
+    """
+    is_whole = isinstance(value, Dim) or is_number(value) and weak_type(value) is int
+    own = as_tensor(value, op, operand, int64 if is_whole else None)
+    if not own.dtype.is_integer or own.ndim:
+        raise WrongKind(f"{what} is one integer", op=op, operand=operand, got=str(own.type),
+                        expected="an integer without axes", help="convert it: x.astype(nv.int64)")
+    return own
 
 
 class _Branch:

@@ -24,12 +24,12 @@ from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor
 from nervure.front.evaluation_order import in_order
 from nervure.front.loops.bodies import TracedBody, after_assignments, iteration_seed, read_of, tensors_of_leaves
-from nervure.front.loops.choices import cond
+from nervure.front.loops.choices import cond, one_integer
 from nervure.front.promotion import promote, weak_type
 from nervure.front.pytrees import Nested, paths
 from nervure.front.random import SEED
 from nervure.front.tensor import Tensor, described_type, has_found_length
-from nervure.front.traced_numbers import is_number
+from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.function import Function
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Value
@@ -90,14 +90,14 @@ def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], ini
               checkpoint: int | None = None) -> Nested:
     """Returns the value after ``value = body_fun(i, value)`` for i from ``lower`` up to, but not, ``upper``.
 
-    i is int64, and so are bounds that are tensors. With bounds that are numbers or lengths the loop has derivatives,
-    for which ``checkpoint`` is that of ``nv.scan``.
+    i is int64, and so are bounds that are tensors, or numbers that a traced function is given. With bounds that are
+    other numbers or lengths the loop has derivatives, for which ``checkpoint`` is that of ``nv.scan``.
 
     >>> nv.fori_loop(0, 5, lambda i, product: product * (i + 1).astype(nv.float32), 1.0).item()
     120.0
     """
     argument_parsing.require_function(body_fun, "fori_loop", "body_fun", ["i", "value"])
-    if not (isinstance(lower, Tensor) or isinstance(upper, Tensor)):
+    if not any([isinstance(bound, (Tensor, TracedNumber)) for bound in (lower, upper)]):
         first, end = _bound(lower, "lower"), _bound(upper, "upper")
         count = end - first
         if isinstance(count, int):
@@ -109,7 +109,7 @@ def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], ini
     if checkpoint is not None:
         raise InvalidArgument("a loop between tensors has no derivatives, and keeps nothing for them", op="fori_loop",
                               operand="checkpoint", got=shown(checkpoint), expected="None",
-                              help="leave it out, or give bounds that are numbers or lengths")
+                              help="leave it out, or give bounds that are numbers, such as static= names, or lengths")
     start, stop = _counter(lower, "lower"), _counter(upper, "upper")
     counted = _Traced("fori_loop", lambda state: (state[0] + 1, body_fun(*state)), (start, init_val), [],
                       ["i", *paths(pytrees.flatten(init_val)[1], "carry")])
@@ -430,11 +430,7 @@ def _trips(value: object, name: str, operand: str) -> DimLike:
 
 
 def _counter(value: object, operand: str) -> Tensor:
-    own = as_tensor(value, "fori_loop", operand, int64)
-    if not own.dtype.is_integer or own.ndim:
-        raise WrongKind("a bound is one integer", op="fori_loop", operand=operand, got=str(own.type),
-                        expected="an integer without axes", help="convert it: x.astype(nv.int64)")
-    return Tensor(converted(own.value, int64))
+    return Tensor(converted(one_integer(value, "fori_loop", operand, "a bound").value, int64))
 
 
 def _holds(found: object) -> Tensor:
