@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure import ops
 from nervure.autodiff import batched
 from nervure.ir.function import Function
 from nervure.ir.op import Value
@@ -52,9 +51,7 @@ class Mapped:
         self.each = [[(case if at in places else self.case).arguments[at] for at in range(len(own))] for case in cases]
         several = {at: nv.Parameter(own[at].dtype, (length, *own[at].shape)) for at in places}
         self.table = {own[at].value: parameter.value for at, parameter in several.items()}
-        found = batched(self.outputs, self.table, length)
-        self.results = [ops.Broadcast(output, (length, *output.shape), (0,)).output if entry is None else entry
-                        for output, entry in zip(self.outputs, found, strict=True)]
+        self.results = [entry.whole(length) for entry in batched(self.outputs, self.table, length)]
         self.parameters = [several.get(at, parameter) for at, parameter in enumerate(own)]
         if isinstance(length, nv.Dim):  # one more parameter binds it
             self.parameters.append(nv.Parameter(uint8, (length,)))

@@ -54,9 +54,7 @@ def test_a_mapped_graph_is_a_loop(seed):
     several = [nv.Parameter(entry.dtype, (COUNT, *entry.shape)) if mapped else entry
                for entry, mapped in zip(parameters, chosen, strict=True)]
     table = {one.value: many.value for one, many in zip(parameters, several, strict=True) if one is not many}
-    found = batched(case.function.results, table, COUNT)
-    results = [ops.Broadcast(one, (COUNT, *one.shape), (0,)).output if many is None else many
-               for one, many in zip(case.function.results, found, strict=True)]
+    results = [entry.whole(COUNT) for entry in batched(case.function.results, table, COUNT)]
     arrays = [np.stack([row[at] for row in each]) if mapped else each[0][at] for at, mapped in enumerate(chosen)]
     got = run(Function(results, several, assumptions=case.function.assumptions), arrays,
               states(case.function, case.seed))

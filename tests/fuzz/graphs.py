@@ -189,7 +189,7 @@ def _for_many(growth: Growth, results: list[Value]) -> list[Value]:
         growth.parameters.append(many)
         table[parameter.value] = many.value
     try:
-        return [value for value in batched(results, table, length) if value is not None]
+        return [entry.value for entry in batched(results, table, length) if entry.differs]
     except (NervureError, NotImplementedError):
         return []
 

@@ -140,5 +140,5 @@ def test_tangents_and_many_elements_are_checkpoints_too():
     direction, many = parameter((3,)), parameter((5, 3))
     first, second = autodiff.tangents(op.outputs, [op.operands[0]], [direction])
     assert isinstance(first.op, Checkpoint) and first.op is second.op
-    first, second = autodiff.batched(op.outputs, {op.operands[0]: many.output}, 5)
+    first, second = [entry.value for entry in autodiff.batched(op.outputs, {op.operands[0]: many.output}, 5)]
     assert isinstance(first.op, Checkpoint) and first.type.shape == (5, 3)

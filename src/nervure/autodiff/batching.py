@@ -1,7 +1,8 @@
 """Mapping: a graph of one element becomes the graph of many, with one more dimension in front of what depends on them.
 
 A walk from the values that are *mapped* to the outputs gives each value between them its counterpart for all elements.
-What does not depend on a mapped value stays as it is, and is computed once. There is a rule for each kind of op:
+What does not depend on a mapped value stays as it is, and is computed once; what an op of all elements computes once
+for all of them, such as a carry in which they agree, is shared from there on. There is a rule for each kind of op:
 
 * Elementwise ops, views, reductions and others that have a dimension in front as they have any other are applied with
   moved attributes (``Op.raised``).
@@ -12,8 +13,8 @@ What does not depend on a mapped value stays as it is, and is computed once. The
 
 >>> import nervure as nv
 >>> x, many, weights = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.float32, (5, 3)), nv.Parameter(nv.float32, (3,))
->>> batched([nv.ops.Sum(x * weights, axes=(0,))], {x.output: many.output}, 5)
-[f32[5] Sum(Multiply)]
+>>> batched([nv.ops.Sum(x * weights, axes=(0,)), weights], {x.output: many.output}, 5)
+[ForAll(value=f32[5] Sum(Multiply), differs=True), ForAll(value=f32[3] Parameter(), differs=False)]
 
 An op that holds functions declares ``Op.vmap``, beside its ``vjp`` and ``jvp``. The result consists of ordinary ops: it
 has derivatives, and can be mapped again.
@@ -29,9 +30,9 @@ from nervure.errors import NotSupported
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite, Elementwise
 from nervure.ir.leaves import Parameter
-from nervure.ir.op import Op, Operand, Value, as_value, in_front
+from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.provenance import set_override
-from nervure.ir.region import RegionOp
+from nervure.ir.region import ForAll, RegionOp
 from nervure.ir.traverse import postorder
 from nervure.ir.whole_op import found_lengths
 from nervure.ops.custom import CustomDerivative
@@ -41,8 +42,8 @@ from nervure.types.dim import DimLike
 
 
 def batched(outputs: Sequence[Operand], mapped: Mapping[Value, Value], length: DimLike,
-            draws: Collection[Op] = (), also: Sequence[Value] = ()) -> list[Value | None]:
-    """Returns each output for all elements at once; None if it does not depend on any of the ``mapped`` values.
+            draws: Collection[Op] = (), also: Sequence[Value] = ()) -> list[ForAll]:
+    """Returns each output for all elements at once, and whether it differs between them.
 
     ``mapped`` has pairs of a value and what stands for it: many of it, numbered by a dimension of this ``length`` in
     front.
@@ -54,14 +55,23 @@ def batched(outputs: Sequence[Operand], mapped: Mapping[Value, Value], length: D
     walk = _Walk(dict(mapped), length, set(draws))
     with gc_paused():
         walk.run(postorder([*also, *sources]), sources)
-    return [walk.known.get(source) for source in sources]
+    return [walk.for_all(source) for source in sources]
 
 
 class _Walk:
-    """The state of one walk: the counterparts that are ``known``; a value without one is the same for all elements."""
+    """The state of one walk: the counterparts that are ``known``; a value without one is the same for all elements.
+
+    Where an op of all elements computes such a value, what stands for it is ``shared``.
+    """
 
     def __init__(self, known: dict[Value, Value], length: DimLike, draws: set[Op]) -> None:
         self.known, self.length, self.draws = known, length, draws
+        self.shared: dict[Value, Value] = {}
+
+    def for_all(self, value: Value) -> ForAll:
+        """Returns what stands for a value."""
+        found = self.known.get(value)
+        return ForAll(self.shared.get(value, value), False) if found is None else ForAll(found, True)
 
     def run(self, order: Sequence[Op], roots: Sequence[Value]) -> None:
         """Visits ops, operands before users. Those around lengths that each element finds run in a loop."""
@@ -76,7 +86,7 @@ class _Walk:
             self._applied(finder)  # an error
         before = set_override(finder.provenance)
         try:
-            self.known.update(apart.outputs(roots, self.known, self.length))
+            self.known.update(apart.outputs(roots, self.known, self.shared, self.length))
         finally:
             set_override(before)
         self._visit_all(apart.behind)
@@ -86,28 +96,39 @@ class _Walk:
         before = set_override(None)
         try:
             for op in order:
-                if any([output in self.known for output in op.outputs]):
+                if any([output in self.known or output in self.shared for output in op.outputs]):
                     continue
-                if op in self.draws or any([operand in self.known for operand in op.operands]):
+                draws = op in self.draws
+                if draws or any([operand in self.known for operand in op.operands]):
                     set_override(op.provenance)
-                    self._visit(op)
+                    self._put(op, self._found(self._sharing(op), draws))
+                elif (fresh := self._sharing(op)) is not op:
+                    self.shared.update(zip(op.outputs, fresh.outputs, strict=True))
         finally:
             set_override(before)
 
-    def _visit(self, op: Op) -> None:
-        found: Sequence[Operand]
-        if isinstance(op, Random) and op in self.draws:
-            found = op.for_each(self.length).outputs
-        elif isinstance(op, RegionOp):
-            found = op.for_each(self.length, self.known, batched, op in self.draws)
-        elif isinstance(op, Composite) and type(op).vmap is Op.vmap and type(op).raised is Op.raised:
-            found = self._decomposed(op, op.decomposed(), op.has_own_derivative)
-        elif isinstance(op, Elementwise) and not _takes_any_rank(op):
-            found = self._decomposed(op, [traced(op.evaluate, op.operands, type(op).__name__)], True)
-        else:
-            found = self._applied(op)
-        for output, value in zip(op.outputs, found, strict=True):
-            self.known[output] = self._checked(op, output, as_value(value))
+    def _sharing(self, op: Op) -> Op:
+        """Returns an op on what stands for its operands that do not differ."""
+        return op.with_operands([self.shared.get(operand, operand) for operand in op.operands]) if self.shared else op
+
+    def _put(self, op: Op, found: Sequence[ForAll]) -> None:
+        for output, entry in zip(op.outputs, found, strict=True):
+            if entry.differs:
+                self.known[output] = self._checked(op, output, entry.value)
+            else:
+                self.shared[output] = entry.value
+
+    def _found(self, op: Op, draws: bool) -> Sequence[ForAll]:
+        """Returns the outputs of an op; if it ``draws``, it does for each element."""
+        if isinstance(op, Random) and draws:
+            return _differing(op.for_each(self.length).outputs)
+        if isinstance(op, RegionOp):
+            return op.for_each(self.length, self.known, batched, draws)
+        if isinstance(op, Composite) and type(op).vmap is Op.vmap and type(op).raised is Op.raised:
+            return self._decomposed(op, op.decomposed(), op.has_own_derivative)
+        if isinstance(op, Elementwise) and not _takes_any_rank(op):
+            return self._decomposed(op, [traced(op.evaluate, op.operands, type(op).__name__)], True)
+        return _differing(self._applied(op))
 
     def _applied(self, op: Op) -> Sequence[Operand]:
         operands = [self.known.get(operand, operand) for operand in op.operands]
@@ -120,10 +141,12 @@ class _Walk:
                           expected="an op with decompose, raised or vmap",
                           help="compute it outside of what is mapped, or give the op a decompose or a vmap") from None
 
-    def _decomposed(self, op: Op, results: Sequence[Value], has_own_derivative: bool) -> Sequence[Value]:
+    def _decomposed(self, op: Op, results: Sequence[Value], has_own_derivative: bool) -> Sequence[ForAll]:
         self.run(postorder(results, {operand.op for operand in op.operands}), results)
-        found = [self.known[result] if result in self.known else in_front(result, self.length) for result in results]
-        return self._with_own_derivative(op, found) if has_own_derivative else found
+        found = [self.for_all(result) for result in results]
+        if has_own_derivative:
+            return _differing(self._with_own_derivative(op, [entry.whole(self.length) for entry in found]))
+        return found
 
     def _with_own_derivative(self, op: Op, found: Sequence[Value]) -> Sequence[Value]:
         """Returns the outputs of a composite for all elements, with the derivative that it has for one."""
@@ -141,7 +164,7 @@ class _Walk:
             table = {**self.known, **own}  # a rule of the user's may read what stands around it
             wanted = [None if entry is None else as_value(entry) for entry in contributions]
             several = iter(batched([entry for entry in wanted if entry is not None], table, length))
-            return [None if entry is None else _contribution(entry, next(several), mapped, length)
+            return [None if entry is None else _contribution(next(several), mapped, length)
                     for entry, mapped in zip(wanted, is_mapped, strict=True)]
 
         operands = [self.known.get(operand, operand) for operand in op.operands]
@@ -167,7 +190,11 @@ def _one_of(many: Value) -> Value:
     return Parameter(many.dtype, many.shape[1:]).outputs[0]
 
 
-def _contribution(one: Value, many: Value | None, mapped: bool, length: DimLike) -> Value:
+def _contribution(found: ForAll, mapped: bool, length: DimLike) -> Value:
     """Returns the gradient of an operand from those of all elements, which add up in an operand that all share."""
-    whole = in_front(one, length) if many is None else many
+    whole = found.whole(length)
     return whole if mapped else whole.sum((0,))
+
+
+def _differing(outputs: Sequence[Operand]) -> list[ForAll]:
+    return [ForAll(as_value(output), True) for output in outputs]

@@ -59,10 +59,11 @@ class Apart(NamedTuple):
         return cls([op for op in order if op not in below], [op for op in order if op in inside],
                    [op for op in order if op in below and op not in inside], finders)
 
-    def outputs(self, roots: Collection[Value], known: Mapping[Value, Value], length: DimLike) -> dict[Value, Value]:
+    def outputs(self, roots: Collection[Value], known: Mapping[Value, Value], shared: Mapping[Value, Value],
+                length: DimLike) -> dict[Value, Value]:
         """Returns, for each value inside that is read outside or is a root, that for all ``length`` examples.
 
-        ``known`` has what stands for the mapped values.
+        ``known`` has what stands for the mapped values, ``shared`` what stands for others.
         """
         made = {output for op in self.inside for output in op.outputs}
         read = dict.fromkeys([operand for op in self.inside for operand in op.operands if operand not in made
@@ -76,8 +77,8 @@ class Apart(NamedTuple):
         rebuild_with(self.inside, table, fresh_lengths(self.finders))
         effects = [moved(op, table) for op in self.inside if is_effect(op) and op.outputs]
         body = Function([table.get(value, value) for value in wanted], parameters, effects=effects, name="example")
-        scan = Scan(*[known[value] for value in slices], *captured, body=body, carries=0, slices=len(slices),
-                    length=length)
+        scan = Scan(*[known[value] for value in slices], *[shared.get(value, value) for value in captured], body=body,
+                    carries=0, slices=len(slices), length=length)
         return dict(zip(wanted, scan.outputs, strict=True))
 
 

@@ -143,7 +143,8 @@ def _mapped(linear: Value | None, argument: Value) -> Value | None:
         return None
     count = product(argument.shape)
     units = Reshape(Eye((count, count), 0, argument.dtype), (count, *argument.shape)).output
-    return batched([linear], {argument: units}, count)[0]
+    found = batched([linear], {argument: units}, count)[0]
+    return found.value if found.differs else None
 
 
 def _derivative(output: Tensor, node: Tensor, found: Value | None, is_behind: bool) -> Value:

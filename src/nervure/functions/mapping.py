@@ -29,7 +29,8 @@ from nervure.front.tensor import Tensor, described_type, is_operand, tracing
 from nervure.front.traced_numbers import TracedNumber
 from nervure.functions.nesting import Nest, Nested, name_of, results_of, spread
 from nervure.ir.leaves import Parameter
-from nervure.ir.op import Value, in_front
+from nervure.ir.op import Value
+from nervure.ir.region import ForAll
 from nervure.jit import Jitted, signature_of
 from nervure.ops.random import noted_draws
 from nervure.ops.views import moved_axes
@@ -113,15 +114,15 @@ class _Mapped(NamedTuple):
                                   help="in_axes=(0, None) maps the first of two arguments at its first axis")
         return cls(given.again(leaves), table, first[1], _axis(name, axes, first[1]))
 
-    def result(self, one: Tensor, several: Value | None, entry: object, path: str) -> Tensor:
+    def result(self, one: Tensor, several: ForAll, entry: object, path: str) -> Tensor:
         """Returns a result for all examples, from that of one."""
         if entry is None:
-            if several is not None:
+            if several.differs:
                 raise InvalidArgument("this result depends on what is mapped", op="vmap", operand=path,
                                       got="out_axes=None", expected="a position for the axis of the examples",
                                       help="None is for results that are the same for all examples")
-            return one
-        value = in_front(one.value, self.length) if several is None else several
+            return one if several.value is one.value else Tensor(several.value, one._axes)
+        value = several.whole(self.length)
         place = as_integer(entry)
         assert place is not None
         _require_position(place, value.rank, path, described_type(one), "out_axes")

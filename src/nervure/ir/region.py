@@ -124,7 +124,20 @@ AlongDirections = Callable[[Sequence[Operand], Sequence[Operand], Sequence[Opera
 """Forward mode: ``nervure.autodiff.tangents``, likewise."""
 
 
-Batched = Callable[..., Sequence["Value | None"]]
+class ForAll(NamedTuple):
+    """What stands for a value of one element: a ``value`` with a dimension of all elements in front if it ``differs``
+    between them, else the one that they share.
+    """
+
+    value: Value
+    differs: bool
+
+    def whole(self, length: DimLike) -> Value:
+        """Returns a value with a dimension of ``length`` elements in front, whether they differ or not."""
+        return self.value if self.differs else in_front(self.value, length)
+
+
+Batched = Callable[..., Sequence[ForAll]]
 """Mapping over many elements: ``nervure.autodiff.batched``, which stands above the ops, too."""
 
 
@@ -198,8 +211,8 @@ class RegionOp(Op, abstract=True):
         raise NotImplementedError(f"{type(self).__name__} has no tangents")
 
     def for_each(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched,
-                 draws: bool) -> Sequence[Operand]:
-        """Returns the outputs for many elements at once.
+                 draws: bool) -> Sequence[ForAll]:
+        """Returns the outputs for many elements at once, and whether these differ in each.
 
         ``mapped`` has the operands for all elements, where they differ. ``batched`` maps the inside of functions, as
         ``nervure.autodiff.batched`` does; with ``draws`` random numbers in it are drawn for each element. Functions
@@ -210,11 +223,12 @@ class RegionOp(Op, abstract=True):
             with suppress(NotSupported):
                 found = self.at_once(length, mapped, batched)
         if found is None:
-            return self.vmap(length, [operand in mapped for operand in self.operands],
+            made = self.vmap(length, [operand in mapped for operand in self.operands],
                              *[mapped.get(operand, operand) for operand in self.operands])
+            return [ForAll(as_value(output), True) for output in made]
         return found
 
-    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[Value] | None:
+    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[ForAll] | None:
         """Returns the outputs for many elements by functions of all of them; None if elements differ in what runs.
 
         ``length``, ``mapped`` and ``batched`` are those of ``for_each``.
@@ -339,11 +353,10 @@ def taken_inside(results: Sequence[Value], parameters: Iterable[Op]) -> tuple[li
 
 
 class Many(NamedTuple):
-    """A function for many elements: its parameters, its results for one, and those for all; None where they agree."""
+    """A function for many elements: its parameters, and its results."""
 
     parameters: list[Parameter]
-    ones: Sequence[Value]
-    results: Sequence[Value | None]
+    results: Sequence[ForAll]
 
     @classmethod
     def of(cls, body: Function, length: DimLike, differs: Sequence[bool], batched: Batched) -> Many:
@@ -354,14 +367,8 @@ class Many(NamedTuple):
         own = [Parameter.of(entry.type) for entry in body.parameters]
         given = [Parameter(one.output.dtype, (length, *one.output.shape)) if is_many else one
                  for one, is_many in zip(own, differs, strict=True)]
-        ones = body(*own)
         table = {one.output: several.output for one, several in zip(own, given, strict=True) if one is not several}
-        return cls(given, ones, batched(ones, table, length))
-
-    def whole(self, at: int, length: DimLike) -> Value:
-        """Returns a result for all elements, whether they differ or not."""
-        found = self.results[at]
-        return in_front(self.ones[at], length) if found is None else found
+        return cls(given, batched(body(*own), table, length))
 
 
 def without_effects(body: Function, kept: tuple[type[Op], ...] = ()) -> Function:

@@ -22,6 +22,7 @@ from nervure.ir.region import (
     AlongDirections,
     Batched,
     Differentiate,
+    ForAll,
     Many,
     RegionOp,
     Tangent,
@@ -67,17 +68,19 @@ class Branches(RegionOp, abstract=True):
     def _check_choice(self, type: BasicTensorDescription) -> None:
         raise NotImplementedError
 
-    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[Value] | None:
+    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[ForAll] | None:
         choice, *given = self.operands
         if choice in mapped:
             return None
         differs = [operand in mapped for operand in given]
-        made = []
-        for branch in self.branches:
-            many = Many.of(branch, length, differs, batched)
-            results = [many.whole(at, length) for at in range(len(branch.results))]
-            made.append(Function(results, many.parameters, name=branch.name))
-        return type(self)(choice, *[mapped.get(operand, operand) for operand in given], branches=tuple(made)).outputs
+        many = [Many.of(branch, length, differs, batched) for branch in self.branches]
+        is_many = [any([entry.differs for entry in entries])
+                   for entries in zip(*[each.results for each in many], strict=True)]
+        made = [Function([entry.whole(length) if several else entry.value
+                          for entry, several in zip(each.results, is_many, strict=True)], each.parameters,
+                         name=branch.name) for each, branch in zip(many, self.branches, strict=True)]
+        outputs = type(self)(choice, *[mapped.get(operand, operand) for operand in given], branches=tuple(made)).outputs
+        return [ForAll(output, several) for output, several in zip(outputs, is_many, strict=True)]
 
     def differentiated(self, gradients: Sequence[Value | None], wanted: Sequence[bool],
                        differentiate: Differentiate) -> Gradients:

@@ -25,6 +25,7 @@ from nervure.ir.region import (
     AlongDirections,
     Batched,
     Differentiate,
+    ForAll,
     Many,
     RegionOp,
     Tangent,
@@ -63,7 +64,7 @@ class LoopOp(RegionOp, abstract=True):
         differs = [operand in mapped for operand in self.operands]
         while True:
             many = Many.of(body, length, differs, batched)
-            found = [at for at in range(self.carries) if many.results[at] is not None and not differs[at]]
+            found = [at for at in range(self.carries) if many.results[at].differs and not differs[at]]
             if not found:
                 return differs, many
             for at in found:
@@ -146,12 +147,12 @@ class Scan(LoopOp):
                       if isinstance(op := self.operands[at].op, Iota) and op.dtype in (int64, uint64)
                       and op.output.rank == 1])
 
-    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[Value] | None:
+    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[ForAll] | None:
         """Returns the outputs of a loop in which each iteration has the slices of ``length`` elements.
 
         ``mapped`` has the operands for all elements, where they differ, and ``batched`` maps the inside.
         """
-        carries, first, results = self.carries, self.carries + self.slices, len(self.body.results)
+        carries, first = self.carries, self.carries + self.slices
         differs, many = self.differing(length, mapped, batched, self.body)
         operands = [mapped.get(operand, operand) for operand in self.operands]
         for at in range(first):
@@ -159,19 +160,14 @@ class Scan(LoopOp):
                 operands[at] = in_front(operands[at], length)
             elif at >= carries and differs[at]:
                 operands[at] = _turned(operands[at])
-        new = [many.whole(at, length) if differs[at] else many.ones[at] for at in range(carries)]
-        stacked = [one if several is None else several
-                   for one, several in zip(many.ones[carries:], many.results[carries:], strict=True)]
-        body = Function([*new, *stacked], many.parameters, name=self.body.name)
+        new = [entry.whole(length) if at < carries and differs[at] else entry.value
+               for at, entry in enumerate(many.results)]
+        body = Function(new, many.parameters, name=self.body.name)
         outputs = Scan(*operands, **{**self.attributes, "body": body}).outputs
-        is_many = [*differs[:carries], *[several is not None for several in many.results[carries:]],
+        is_many = [*differs[:carries], *[entry.differs for entry in many.results[carries:]],
                    *[differs[number] for number in self.saved]]
-        found = []
-        for at, output in enumerate(outputs):
-            whole = output if at < carries else _turned(output) if is_many[at] else output
-            found.append(whole if is_many[at] else in_front(whole, length))
-        assert len(outputs) == results + len(self.saved)
-        return found
+        return [ForAll(_turned(output) if several and at >= carries else output, several)
+                for at, (output, several) in enumerate(zip(outputs, is_many, strict=True))]
 
     # -- the derivative ------------------------------------------------------------------------------------
 
@@ -318,22 +314,23 @@ class While(LoopOp):
                             help="compare numbers; ops.All and ops.Any make one bool of many")
         return tuple(types[:self.carries])
 
-    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[Value] | None:
+    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[ForAll] | None:
         """Returns the outputs of a loop over ``length`` elements, if all of them run as many iterations.
 
         ``mapped`` has the operands for all elements, where they differ, and ``batched`` maps the inside.
         """
         differs, many = self.differing(length, mapped, batched, self.body)
         goes_on = Many.of(self.condition, length, differs, batched)
-        if goes_on.results[0] is not None:
+        holds = goes_on.results[0]
+        if holds.differs:
             return None
         operands = [in_front(operand, length) if is_many and operand not in mapped else mapped.get(operand, operand)
                     for operand, is_many in zip(self.operands, differs, strict=True)]
-        new = [many.whole(at, length) if differs[at] else many.ones[at] for at in range(self.carries)]
-        outputs = While(*operands, condition=Function(goes_on.ones, goes_on.parameters, name=self.condition.name),
+        new = [entry.whole(length) if is_many else entry.value
+               for entry, is_many in zip(many.results, differs, strict=False)]
+        outputs = While(*operands, condition=Function([holds.value], goes_on.parameters, name=self.condition.name),
                         body=Function(new, many.parameters, name=self.body.name), carries=self.carries).outputs
-        return [output if is_many else in_front(output, length)
-                for output, is_many in zip(outputs, differs, strict=False)]
+        return [ForAll(output, is_many) for output, is_many in zip(outputs, differs, strict=False)]
 
     def differentiated(self, gradients: Sequence[Value | None], wanted: Sequence[bool],
                        differentiate: Differentiate) -> Gradients:

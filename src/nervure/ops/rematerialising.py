@@ -19,7 +19,7 @@ other values exist. So equal ops in front of it and behind it never become one, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -27,7 +27,7 @@ from nervure.errors import InvalidArgument
 from nervure.ir.function import Function, function_attribute
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Gradients, Op, Operand, Tangents, Value, as_value, in_front
-from nervure.ir.region import AlongDirections, Differentiate, RegionOp, Tangent, without_effects
+from nervure.ir.region import AlongDirections, Batched, Differentiate, ForAll, RegionOp, Tangent, without_effects
 from nervure.ir.traverse import postorder
 from nervure.ops.random import Random, note_draw
 from nervure.ops.views import Described
@@ -135,8 +135,8 @@ class Checkpoint(RegionOp):
         made = iter(Checkpoint(*operands, body=body).outputs)
         return [None if value is None else next(made) for value in inside.found]
 
-    def for_each(self, length: DimLike, mapped: Mapping[Value, Value], batched: Callable[..., Sequence[Value | None]],
-                 draws: bool) -> Sequence[Value]:
+    def for_each(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched,
+                 draws: bool) -> Sequence[ForAll]:
         """Returns the outputs for many elements at once, from one function of all of them.
 
         ``mapped`` has the operands for all elements, where they differ. ``batched`` maps the inside, as
@@ -145,17 +145,16 @@ class Checkpoint(RegionOp):
         if self.effectful:
             is_mapped = [operand in mapped for operand in self.operands]
             operands = [mapped.get(operand, operand) for operand in self.operands]
-            return [as_value(entry) for entry in self.vmap(length, is_mapped, *operands)]
+            return [ForAll(as_value(entry), True) for entry in self.vmap(length, is_mapped, *operands)]
         own = [Parameter.of(operand.type) for operand in self.operands]
         given = [Parameter.of(several.type) if (several := mapped.get(operand)) is not None else one
                  for operand, one in zip(self.operands, own, strict=True)]
         table = {one.output: several.output for one, several in zip(own, given, strict=True) if one is not several}
         inside = self.body(*own)
         found = batched(inside, table, length, [op for op in postorder(inside) if draws and draws_numbers(op)])
-        results = [in_front(one, length) if several is None else several
-                   for one, several in zip(inside, found, strict=True)]
-        return Checkpoint(*[mapped.get(operand, operand) for operand in self.operands],
-                          body=Function(results, given, name=self.body.name)).outputs
+        outputs = Checkpoint(*[mapped.get(operand, operand) for operand in self.operands],
+                             body=Function([entry.value for entry in found], given, name=self.body.name)).outputs
+        return [ForAll(output, entry.differs) for output, entry in zip(outputs, found, strict=True)]
 
 
 def draws_numbers(op: Op) -> bool:

@@ -274,8 +274,8 @@ class _Fission:
         rebuild([op for op in ops if table.keys().isdisjoint(op.outputs)], table)
         found = batched([table.get(value, value) for value in values],
                         {one: whole[value] for value, one in ones.items()}, self.op.length)
-        assert all([entry is not None for entry in found])
-        return [entry for entry in found if entry is not None]
+        assert all([entry.differs for entry in found])
+        return [entry.value for entry in found]
 
 
 def may_move(op: Op) -> bool:
