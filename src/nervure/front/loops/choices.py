@@ -74,8 +74,9 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Nested]], *operan
 
 
 def one_integer(value: object, op: str, operand: str, what: str) -> Tensor:
-    """Returns one integer, for errors ``what`` it is: a tensor as it is, and as int64 a length, or a number whose value
-    is known or comes with each call.
+    """Returns a tensor of one integer as it is; lengths, and numbers that are known or come with each call, as int64.
+
+    ``what`` says in errors what it is.
     """
     is_whole = isinstance(value, Dim) or is_number(value) and weak_type(value) is int
     own = as_tensor(value, op, operand, int64 if is_whole else None)
