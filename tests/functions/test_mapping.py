@@ -235,6 +235,22 @@ def test_effects(capsys):
     assert nv.vmap(lambda x: nv.sequential([nv.assign(w, 5.0), x + w]))(np.float32([1, 2])).tolist() == [6.0, 7.0]
 
 
+def test_a_shared_value_beside_what_differs(capsys):
+    """D22: what takes place before it, and the values around its derivative, do not make it differ."""
+    rows, k = np.float32([1, 2]), np.float32(3)
+
+    def printed(x, k):
+        return nv.sequential([nv.print_op(x, "x"), k * 2])
+    found = nv.vmap(printed, (0, None), None)(rows, k)
+    assert found.item() == 6.0 and capsys.readouterr().out == "x: [1. 2.]\n"
+    assert nv.vmap(printed, (0, None))(rows, k).tolist() == [6.0, 6.0]
+
+    def along(x, k):
+        return nv.jvp(lambda x, k: (x * k, k * k), (x, k), (x, k))[1]
+    mapped, shared = nv.vmap(along, (0, None), (0, None))(rows, k)
+    assert mapped.tolist() == [6.0, 12.0] and shared.item() == 18.0
+
+
 def test_derivatives_of_the_user_stay_those_of_each_example():
     """D24: custom_vjp, and ops with a vjp beside a decompose."""
     clipped = nv.custom_vjp(lambda x: nv.sum(x * x), lambda gradient, x: gradient * nv.clip(x, -1, 1) * 100.0)

@@ -1,4 +1,4 @@
-"""What loops and branches give that all examples share: results, assignments, and what is computed from them."""
+"""Values in loops and branches that all examples share: results, assignments, and what is computed from them."""
 
 from __future__ import annotations
 

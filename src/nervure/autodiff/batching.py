@@ -36,6 +36,7 @@ from nervure.ir.region import ForAll, RegionOp
 from nervure.ir.traverse import postorder
 from nervure.ir.whole_op import found_lengths
 from nervure.ops.custom import CustomDerivative
+from nervure.ops.order import Sequential, Together, value_operands
 from nervure.ops.random import Random
 from nervure.ops.tracing import traced
 from nervure.types.dim import DimLike
@@ -122,6 +123,9 @@ class _Walk:
         """Returns the outputs of an op; if it ``draws``, it does for each element."""
         if isinstance(op, Random) and draws:
             return _differing(op.for_each(self.length).outputs)
+        if isinstance(op, (Sequential, Together)):
+            placed = op.with_operands([self.known.get(operand, operand) for operand in op.operands])
+            return [ForAll(placed.outputs[0], not self.known.keys().isdisjoint(value_operands(op)))]
         if isinstance(op, RegionOp):
             return op.for_each(self.length, self.known, batched, draws)
         if isinstance(op, Composite) and type(op).vmap is Op.vmap and type(op).raised is Op.raised:

@@ -56,7 +56,7 @@ def value_and_grad(function: Callable[..., object],
 
 
 def _with_value(function: Callable[..., object], argument: int | str | Sequence[int | str],
-                op: str) -> Callable[..., Any]:
+                op: str) -> Callable[..., Nest]:
     """Returns what ``value_and_grad`` does, for a function ``op`` of functions."""
     signature = signature_of(function)
     several = isinstance(argument, (list, tuple))

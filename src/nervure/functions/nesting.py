@@ -124,7 +124,7 @@ class Moving(NamedTuple):
 
     @classmethod
     def of_given(cls, start: Nested, op: str, root: str) -> Moving:
-        """Makes all leaves move but None."""
+        """Makes all leaves of ``start`` move but None."""
         return cls.of(start, [at for at, leaf in enumerate(start.leaves) if leaf is not None], op, root)
 
     @property

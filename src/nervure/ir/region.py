@@ -125,8 +125,7 @@ AlongDirections = Callable[[Sequence[Operand], Sequence[Operand], Sequence[Opera
 
 
 class ForAll(NamedTuple):
-    """What stands for a value of one element: a ``value`` with a dimension of all elements in front if it ``differs``
-    between them, else the one that they share.
+    """A value of all elements: it has a dimension of them in front if it ``differs`` between them, else they share it.
     """
 
     value: Value

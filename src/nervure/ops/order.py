@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.op import Gradients, Op, Value, in_front, same_types
+from nervure.ir.op import Gradients, Op, Value, same_types
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike
 from nervure.types.dtype import bool_
@@ -64,9 +64,6 @@ class Sequential(OrderOp):
     def vjp(self, gradient: Value, *members: Value) -> Gradients:
         return (None,) * (len(members) - 1) + (gradient,)
 
-    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
-        return Sequential(*operands[:-1], operands[-1] if mapped[-1] else in_front(operands[-1], length)).outputs
-
 
 class DoAll(OrderOp):
     """Places its operands side by side: each sees the state at entry, and all writes land together at the end."""
@@ -105,9 +102,6 @@ class Together(OrderOp):
 
     def vjp(self, gradient: Value, *members: Value) -> Gradients:
         return (gradient, *(None,) * (len(members) - 1))
-
-    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
-        return Together(operands[0] if mapped[0] else in_front(operands[0], length), *operands[1:]).outputs
 
 
 def value_operands(op: Op) -> Sequence[Value]:
