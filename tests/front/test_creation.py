@@ -128,6 +128,16 @@ def test_temporaries():
         nv.computation(t * 2)
 
 
+def test_a_temporary_of_a_body_is_assigned_in_front_of_it():
+    """A185: the error says so."""
+    t, x = nv.temporary(()), nv.constant([1.0, 2.0])
+    body = lambda c, v: (c, nv.sequential([nv.assign(t, v * 2), t + 1]))  # noqa: E731
+    loop = nv.scan(body, 0.0, x)[1]
+    with pytest.raises(InvalidArgument, match="in front of a loop"):
+        nv.computation(loop)
+    assert nv.computation(nv.sequential([nv.assign(t, 0.0), loop]))().tolist() == [3.0, 5.0]
+
+
 @pytest.mark.parametrize(("initial", "expected"), [
     (None, [0.0, 0.0]), (3, [3.0, 3.0]), (2.5, [2.5, 2.5]), ([1, 2], [1.0, 2.0]), (np.array([1.0, 2.0]), [1.0, 2.0]),
     (lambda axes: np.arange(axes.size), [0.0, 1.0]), (lambda axes: nv.iota(axes[0]) + 1, [1.0, 2.0]),

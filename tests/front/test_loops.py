@@ -89,6 +89,20 @@ def test_a_number_takes_the_type_of_what_it_meets(transformer):
     assert run([total], transformer)()[0] == np.float64(0.1) + np.float64(0.2)
 
 
+def test_numbers_take_the_types_of_numbers_that_take_those_of_what_they_meet(transformer):
+    """A362: each carry takes its type from the next, however many there are."""
+    pushes = nv.constant(np.float64([1.0, 2.0, 3.0, 4.0]))
+    place = nv.scan(lambda c, push: ((c[0] + 0.1 * c[1], c[1] + 0.1 * push), None), (0.0, 0.0), pushes)[0]
+    last = nv.scan(lambda c, push: ((*c[1:], push), None), (0, 0, 0.0, 0), pushes)[0]
+    steps = nv.fori_loop(0, 3, lambda i, c: (c[0] + c[1], c[1] * pushes[1]), (0.0, 1))
+    bounded = nv.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + c[1], c[1] * pushes[1]), (0.0, 1), max_trips=5)
+    found = run([*place, *last, *steps, *bounded], transformer)()
+    assert {entry.dtype for entry in found} == {np.dtype(np.float64)}
+    np.testing.assert_allclose([entry.item() for entry in found], [0.1, 1, 1, 2, 3, 4, 7, 8, 3, 4], rtol=1e-15)
+    with pytest.raises(InvalidArgument, match="carry comes out of the body as something else"):
+        nv.scan(lambda c, _: (c.astype(nv.int64 if c.dtype is nv.float32 else nv.float32), None), 0.0, pushes)
+
+
 def test_while_and_fori(transformer):
     """A363: bounds may be tensors."""
     n = nv.placeholder((), nv.int64)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -474,9 +476,18 @@ def test_kinds_that_cannot_be_used() -> None:
     for make in (lambda: dim_max(N, 1.5), lambda: equal(N, "N"), lambda: bounds(None), lambda: dim("N", min=1.5)):
         with pytest.raises(WrongKind):
             make()
-    for make in (lambda: N + 1.5, lambda: "3" * N, lambda: N // None):
+    for make in (lambda: "3" * N, lambda: N // None, lambda: N ** "2"):
         with pytest.raises(TypeError):
             make()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: N + 1.5, lambda: 0.5 * N, lambda: np.float64(2) * N, lambda: N // 2.0, lambda: N % 2.0, lambda: N / 2,
+    lambda: N / N, lambda: 1 / N, lambda: N ** 2, lambda: 2 ** N, lambda: float(N), lambda: math.sqrt(N)])
+def test_numbers_that_are_no_lengths_are_those_of_tensors(make: Callable[[], object]) -> None:
+    with pytest.raises(WrongKind, match="is no length") as caught:
+        make()
+    assert "nv.multiply(n, 0.5)" in caught.value.help
 
 
 def test_numpy_integers_are_integers() -> None:

@@ -81,7 +81,8 @@ class Placement:
             if not variable.persistent:
                 raise InvalidArgument("it is read before it has a value", op=variable.name or "temporary",
                                       location=variable.location if op is None else op.location,
-                                      help="assign a temporary first; a placeholder must be a parameter",
+                                      help="assign a temporary first, in front of a loop, branch or checkpoint that "
+                                           "uses it, too; a placeholder must be a parameter",
                                       got="no value", expected="an assignment before it")
             with on_behalf_of(current_provenance() if op is None else op.provenance):
                 value = self.entry[variable] = ReadVariable(variable).output

@@ -240,7 +240,8 @@ class _Slices:
 class _Traced:
     """The body of a loop, traced. Its first carry is ``init``; other parameters are like ``parts``.
 
-    Where ``init`` is a number of Python whose type the body changes, it takes that type, and the body is traced again.
+    Where ``init`` is a number of Python whose type the body changes, it takes that type, and the body is traced again:
+    at most once for each carry, and once more.
     ``shown`` are the texts for its leaves in errors. If ``step`` ``gives_pairs``, these are a carry, and what is
     stacked.
     """
@@ -252,10 +253,13 @@ class _Traced:
         self.paths = paths(self.pattern, "carry") if shown is None else shown
         self.init = [None if leaf is None else as_tensor(leaf, name, path)
                      for leaf, path in zip(self.leaves, self.paths, strict=True)]
-        wider = self._trace()
-        if wider is not None:
+        for _ in self.leaves:  # a carry may take the type of one that takes that of another
+            wider = self._trace()
+            if wider is None:
+                break
             self.init = wider
-            self._trace()
+        else:
+            self._trace(may_widen=False)
 
     @property
     def carries(self) -> list[Tensor]:
@@ -267,8 +271,8 @@ class _Traced:
         remaining = iter(tensors)
         return pytrees.unflatten(self.pattern, [None if entry is None else next(remaining) for entry in self.init])
 
-    def _trace(self) -> list[Tensor | None] | None:
-        """Traces the body; returns other first carries if some have to be of another type."""
+    def _trace(self, may_widen: bool = True) -> list[Tensor | None] | None:
+        """Traces the body; returns other first carries if some have to be of another type, and they ``may_widen``."""
         count = len(self.carries)
         self.body = TracedBody(self.name, [*self.carries, *self.parts])
         with self.body.tracing():
@@ -281,7 +285,7 @@ class _Traced:
                                       expected=f"{self.nested(self.carries)!r:.80}, as it came in",
                                       help="the body gives a carry of the same nesting as the first one")
             wider = [self._wider(at, leaf) for at, leaf in enumerate(leaves)]
-            if any([mine is not theirs for mine, theirs in zip(wider, self.init, strict=True)]):
+            if may_widen and any([mine is not theirs for mine, theirs in zip(wider, self.init, strict=True)]):
                 return wider
             new = [tensor for tensor in [self._fitted(at, leaf) for at, leaf in enumerate(leaves)]
                    if tensor is not None]

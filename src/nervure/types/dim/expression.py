@@ -12,6 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from numbers import Real
 from typing import NoReturn
 
 from nervure.errors import InvalidArgument, WrongKind
@@ -46,34 +47,49 @@ class Dim(Frozen):
         _put_hash(self, None)
 
     def __add__(self, other: DimLike) -> DimLike:
-        return _arithmetic(operator.add, self, other)
+        return _arithmetic("+", self, other)
 
     def __radd__(self, other: DimLike) -> DimLike:
-        return _arithmetic(operator.add, other, self)
+        return _arithmetic("+", other, self)
 
     def __sub__(self, other: DimLike) -> DimLike:
-        return _arithmetic(operator.sub, self, other)
+        return _arithmetic("-", self, other)
 
     def __rsub__(self, other: DimLike) -> DimLike:
-        return _arithmetic(operator.sub, other, self)
+        return _arithmetic("-", other, self)
 
     def __mul__(self, other: DimLike) -> DimLike:
-        return _arithmetic(operator.mul, self, other)
+        return _arithmetic("*", self, other)
 
     def __rmul__(self, other: DimLike) -> DimLike:
-        return _arithmetic(operator.mul, other, self)
+        return _arithmetic("*", other, self)
 
     def __floordiv__(self, other: DimLike) -> DimLike:
-        return _division(floor_divide, self, other)
+        return _division("//", self, other)
 
     def __rfloordiv__(self, other: DimLike) -> DimLike:
-        return _division(floor_divide, other, self)
+        return _division("//", other, self)
 
     def __mod__(self, other: DimLike) -> DimLike:
-        return _division(remainder, self, other)
+        return _division("%", self, other)
 
     def __rmod__(self, other: DimLike) -> DimLike:
-        return _division(remainder, other, self)
+        return _division("%", other, self)
+
+    def __truediv__(self, other: object) -> DimLike:
+        return _foreign("/", self, other)
+
+    def __rtruediv__(self, other: object) -> DimLike:
+        return _foreign("/", other, self)
+
+    def __pow__(self, other: object) -> DimLike:
+        return _foreign("**", self, other)
+
+    def __rpow__(self, other: object) -> DimLike:
+        return _foreign("**", other, self)
+
+    def __float__(self) -> NoReturn:
+        raise _no_length(f"float({self})")
 
     def __lt__(self, other: object) -> NoReturn:
         raise _no_truth(f"whether {self} is less than {other}")
@@ -126,6 +142,19 @@ DimLike = int | Dim
 def _no_truth(question: str) -> WrongKind:
     return WrongKind(f"{question} depends on values that are not known yet", op="dimension",
                      help="ask equal(a, b) or less_equal(a, b): True, False or None (unknown); or bounds(x)")
+
+
+def _no_length(text: str) -> WrongKind:
+    return WrongKind(f"{text} is no length", op="dimension", expected="+, -, *, // and % of lengths and whole numbers",
+                     help="a function of tensors computes with the number that a length has in a call: "
+                          "nv.multiply(n, 0.5), nv.divide(1, n), nv.sqrt(n)")
+
+
+def _foreign(symbol: str, left: object, right: object) -> DimLike:
+    """Leaves an operation to the other operand, such as a tensor, if that is neither a number nor a length."""
+    if all(isinstance(operand, (Dim, Real)) for operand in (left, right)):
+        raise _no_length(f"{left} {symbol} {right}")
+    return NotImplemented
 
 
 def integer(value: object) -> int | None:
@@ -181,33 +210,38 @@ def merged(left: Declared, right: Declared) -> Declared:
     return {**left, **added} if added else left
 
 
-def _arithmetic(operation: Callable[..., Polynomial], left: object, right: object) -> DimLike:
+_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_DIVISIONS = {"//": floor_divide, "%": remainder}
+
+
+def _arithmetic(symbol: str, left: object, right: object) -> DimLike:
+    operation = _ARITHMETIC[symbol]
     if isinstance(left, Dim):
         if isinstance(right, Dim):
             declared = merged(left._declared, right._declared)
             return made(operation(left._polynomial, right._polynomial), declared)
         number = integer(right)
         if number is None:
-            return NotImplemented
+            return _foreign(symbol, left, right)
         return made(operation(left._polynomial, number), left._declared)
     assert isinstance(right, Dim)
     number = integer(left)
     if number is None:
-        return NotImplemented
+        return _foreign(symbol, left, right)
     return made(operation(constant(number), right._polynomial), right._declared)
 
 
-def _division(operation: Callable[..., Polynomial], left: object, right: object) -> DimLike:
+def _division(symbol: str, left: object, right: object) -> DimLike:
     for operand in (left, right):
         if not isinstance(operand, Dim) and integer(operand) is None:
-            return NotImplemented
+            return _foreign(symbol, left, right)
     dividend, declared = parts(left)
     divisor, others = parts(right)
     if not divisor.terms:
         raise InvalidArgument("a dimension is divided by 0", op="dimension", got=f"{left} divided by 0",
                               expected="a divisor other than 0")
     declared = merged(declared, others)
-    return made(operation(dividend, divisor, Ranges(declared)), declared)
+    return made(_DIVISIONS[symbol](dividend, divisor, Ranges(declared)), declared)
 
 
 def dim(name: str, min: int | None = 0, max: int | None = None) -> Dim:
