@@ -99,6 +99,21 @@ def test_largest_elements_of_parts():
     half = nv.roi_pool(np.arange(5.0).reshape(1, 1, 5), [[0.5, 2.5]], [0], [2])
     assert half.tolist() == [[[2.0, 3.0]]]      # 0.5 and 2.5 are rounded to 1 and 3, away from 0
     assert nv.roi_pool([[[-np.inf, -np.inf]]], [[0, 1]], [0], [1]).item() == -np.inf
+    for box in ([np.nan] * 4, [np.inf] * 4, [0.0, 0.0, np.inf, 1.0]):
+        assert nv.roi_pool(np.ones((1, 1, 2, 2)), [box], [0], [1, 1]).item() == 0.0    # no element is in it
+
+
+@pytest.mark.parametrize("take", [
+    lambda x, row: nv.roi_align(x, [[0.0, 0.0, 2.0, 2.0]], [row], [1, 1]),
+    lambda x, row: nv.roi_pool(x, [[0.0, 0.0, 2.0, 2.0]], [row], [1, 1]),
+    lambda x, row: nv.crop_and_resize(x, [[0.0, 0.0, 0.1, 0.1]], [row], [1, 1])], ids=["align", "pool", "crop"])
+@pytest.mark.parametrize("row", [2, -3, 1 << 12, 1 << 32, 238609294])
+def test_images_that_are_not_there(take, row):
+    """T441: also where the number of an element would wrap around; numbers from the end are those of an index."""
+    x = np.arange(2 << 20, dtype=np.float32).reshape(2, 1, 1 << 10, 1 << 10)
+    with pytest.raises(nv.IndexOutOfRange, match=f"index {row} .*is out of range"):
+        take(x, row).numpy()
+    assert take(x, -1).tolist() == take(x, 1).tolist() != take(x, 0).tolist()
 
 
 @pytest.mark.parametrize("lengths", [(3, 4), (1, 5)])

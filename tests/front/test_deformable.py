@@ -82,6 +82,22 @@ def test_windows_are_drawn_anew(transformer):
     assert compute(given[:0])[0].shape == (0, 1, 25)
 
 
+@pytest.mark.parametrize(("window", "count"), [(3, 1), (3, 4), (1, 4), (2, nv.dim("m", min=1))])
+def test_drawn_windows_need_room(window, count, transformer):
+    """T444: a call says so where the length is a symbol."""
+    n = nv.dim("n", min=1)
+    x, other = nv.placeholder((1, 1, n)), nv.placeholder((count,))
+    pooled = nv.fractional_max_pooling(x, window, count, samples=np.full((1, 1, 1), 0.5))
+    compute, number = transformer.computation(pooled + other * 0, x, other), count if isinstance(count, int) else 3
+    room, given = number + window - 1, np.zeros(number, np.float32)
+    fixed = nv.fractional_max_pooling(np.arange(room, dtype=np.float32)[None, None], window, number,
+                                      samples=np.full((1, 1, 1), 0.5))
+    assert compute(np.arange(room, dtype=np.float32)[None, None], given).tolist() == fixed.tolist()
+    for length in range(1, room):
+        with pytest.raises(nv.ShapeMismatch, match="fractional_max_pooling"):
+            compute(np.zeros((1, 1, length), np.float32), given)
+
+
 def test_positions_of_symbolic_lengths(transformer):
     """T444: of padding, of names, and of any lengths; behind the window of nothing but padding is no position."""
     x = nv.placeholder("N=n, H=h, W=w", nv.float64)

@@ -513,6 +513,10 @@ for _choice in ((0, 0, False), (0, 2, True), (1, 1, False)):
     cases("grid_sampler_3d.default", [[_cubes, _spots, *_choice]])
     cases("grid_sampler_3d_backward.default", [[drawn((1, 2, 2, 2, 3)), _cubes, _spots, *_choice, [True, True]]])
 
+for _size in ([2, 3, 4, 5], [2, 3, 1, 5]):
+    cases("affine_grid_generator.default", [[drawn((2, 2, 3)), _size, False], [drawn((2, 2, 3)), _size, True]])
+cases("affine_grid_generator.default", [[drawn((2, 3, 4)), [2, 1, 2, 3, 4], False]])
+
 for _lengths, _ends, _scales in (([3, 9], False, []), ([3, 9], True, []), ([2, 3], False, [0.4, 0.5]),
                                  ([1, 1], True, [])):
     for _mode in ("bilinear", "bicubic"):

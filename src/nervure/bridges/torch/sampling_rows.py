@@ -21,7 +21,7 @@ from nervure.bridges.torch.fitting import converted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
 from nervure.front.creation import constant
-from nervure.front.images.interpolation import grid_sample
+from nervure.front.images.interpolation import affine_grid, grid_sample
 from nervure.front.images.sampling import chosen, resized
 from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
@@ -104,6 +104,11 @@ def sample_grid_backward(result: tuple[Type, Type], gradient: Value, x: Value, g
         return sample_grid(gradient.type, x, grid, mode, padding, has_ends)
     found = _derived(forward, gradient, x, grid)
     return tuple([part if is_wanted else None for part, is_wanted in zip(found, wanted, strict=True)])
+
+
+@row("affine_grid_generator.default")
+def grid_of_matrices(result: Type, matrices: Value, size: Sequence[DimLike], has_ends: bool) -> Value:
+    return affine_grid(Tensor(matrices), list(size[2:]), has_ends).value
 
 
 # -- lengths without aliasing: the weights of elements depend on lengths alone -----------------------------------------

@@ -23,6 +23,7 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, shown
 from nervure.front import alignment
 from nervure.front.argument_parsing import integer, members, one_of, positions_of, truth
 from nervure.front.arranging.filled import iota
+from nervure.front.arranging.gathering import gather
 from nervure.front.arranging.views import along_axis, expand_dims, permuted, reshape
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.evaluation_order import in_order
@@ -225,7 +226,8 @@ def sampled(x: Tensor, batch: int, coordinates: Sequence[Tensor], mode: str = "l
     lengths, dtype = elements.lengths, _narrowest(elements.total)
     taps = [_taps(coordinate, length, mode, padding, has_ends, dtype)
             for coordinate, length in zip(coordinates, lengths, strict=True)]
-    rows = None if rows is None else convert(rows, dtype)
+    if rows is not None:  # the number of a row is checked before it is part of another index
+        rows = convert(gather(iota(x.type.shape[batch]), rows, 0), dtype)
     result = None
     for chosen in combinations(*taps):
         index, weight, inside = rows, None, None

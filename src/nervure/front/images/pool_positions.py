@@ -30,7 +30,7 @@ from nervure.front.statistics.reductions import argmax
 from nervure.front.statistics.reductions import max as largest
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.dim import Dim, DimLike, product
+from nervure.types.dim import DimLike, dim_max, less_equal, product
 from nervure.types.dim import equal as equal_lengths
 from nervure.types.dtype import int64
 from nervure.types.shape import inverse_permutation
@@ -103,7 +103,7 @@ def fractional_max_pooling(x: TensorLike, window: object, lengths: object = None
     sizes = _new_sizes(own, places, lengths, ratio)
     others = [at for at in range(own.ndim) if at not in places]
     outer = [own.type.shape[at] for at in others]
-    found = permuted(Tensor(own.value), [*others, *places])
+    found = permuted(_with_room(own, places, windows, sizes), [*others, *places])
     numbers = _samples(own, outer, others, len(places), samples)
     starts = [_starts(numbers[..., k], own.type.shape[at], size, length)
               for k, (at, size, length) in enumerate(zip(places, windows, sizes, strict=True))]
@@ -168,12 +168,22 @@ def _samples(x: Tensor, outer: list[DimLike], others: list[int], count: int, giv
     return convert(Tensor(alignment.assume_shape(own.value, (*outer, count), "fractional_max_pooling")), dtype)
 
 
+def _with_room(x: Tensor, places: list[int], windows: list[int], sizes: list[DimLike]) -> Tensor:
+    """Returns x by positions; ShapeMismatch, if need be in a call, where fewer windows than ``sizes`` have room."""
+    shape = list(x.type.shape)
+    for at, size, count in zip(places, windows, sizes, strict=True):
+        has_room = less_equal(count + size - 1, shape[at])
+        if has_room is False:
+            raise InvalidArgument("there are more windows than places", op="fractional_max_pooling", operand="lengths",
+                                  got=count, expected=f"at most {shape[at] - size + 1}",
+                                  help="a smaller window, or fewer of them")
+        if has_room is None:
+            shape[at] = dim_max(shape[at], count + size - 1)
+    return Tensor(alignment.assume_shape(x.value, tuple(shape), "fractional_max_pooling"))
+
+
 def _starts(sample: Tensor, length: DimLike, size: int, count: DimLike) -> Tensor:
     """Returns where windows begin along an axis: (rows, ``count``), int64."""
-    if not isinstance(length, Dim) and not isinstance(count, Dim) and count + size - 1 > length:
-        raise InvalidArgument("there are more windows than places", op="fractional_max_pooling", operand="lengths",
-                              got=count, expected=f"at most {length - size + 1}",
-                              help="a smaller window, or fewer of them")
     free, steps = [convert(as_tensor(entry, dtype=int64), sample.dtype) for entry in (length - size, count - 1)]
     step = divide(free, where(equal(steps, 0.0), 1.0, steps))
     first = reshape(sample, (*sample.type.shape, 1))

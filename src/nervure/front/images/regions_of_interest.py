@@ -175,7 +175,7 @@ def roi_pool(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Sequen
         stop = minimum(maximum(add(ceil(multiply(part, add(number, 1.0))), _column(first, 1)), 0.0), limit)
         place = convert(iota(length), part.dtype)
         chosen = logical_and(greater_equal(place, _column(start, 1)), less(place, _column(stop, 1)))
-        nothing = plan.along(less_equal(stop, start), k, 1)
+        nothing = plan.along(equal(less(start, stop), False), k, 1)  # so has a part whose ends are no numbers
         is_empty = nothing if is_empty is None else logical_or(is_empty, nothing)
         # Along axis k + 1 of (boxes, places, C): the parts are a new axis in front of it.
         own = expand_dims(found, k + 1)
