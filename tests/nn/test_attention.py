@@ -69,6 +69,7 @@ def test_steps_that_come_one_by_one_are_the_whole(base, transformer):
     with pytest.raises(IndexOutOfRange, match="index 10"):
         decode(given[:, :2])
     assert transformer.get(cache.count) == 9 and transformer.get(cache.keys).tobytes() == kept.tobytes()
+    decode(np.full((2, 1, 16), np.nan))
     transformer.computation(cache.clear())()
     np.testing.assert_array_equal(decode(given[:, :3]), pieces[0])
 

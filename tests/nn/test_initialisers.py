@@ -46,6 +46,22 @@ def test_layers_say_which_axes_are_outputs():
     assert nn.LinearLayer("H=20, W=20", "K=8", weights=start).weights.numpy().var() == pytest.approx(2 / 400, rel=0.1)
 
 
+@pytest.mark.parametrize(("start", "fans"), [
+    (initialisers.he_normal, lambda into, _: 2 / into),
+    (initialisers.xavier_normal, lambda into, out: 2 / (into + out))])
+@pytest.mark.parametrize(("make", "named", "fans_of"), [
+    (lambda **given: nn.ConvTranspose(32, 24, (3, 2), **given), lambda **given: nn.ConvTranspose(
+        "C=32", "K=24", "H=3, W=2", **given), (32 * 6, 24 * 6)),
+    (lambda **given: nn.ConvTranspose(32, 24, (3, 2), groups=2, **given), lambda **given: nn.ConvTranspose(
+        "C=32", "K=24", "H=3, W=2", groups=2, **given), (32 * 6, 12 * 6)),
+    (lambda **given: nn.Bilinear(30, 4, 50, **given), lambda **given: nn.Bilinear("F=30", "G=4", "K=50", **given),
+     (120, 50))])
+def test_names_and_positions_start_alike(make, named, fans_of, start, fans):
+    """T230: by the outputs that the layer says."""
+    for layer in (make(weights=start(seed=1)), named(weights=start(seed=1))):
+        assert layer.weights.numpy().var() == pytest.approx(fans(*fans_of), rel=0.1)
+
+
 def test_the_simple_ones():
     """T229: numbers, even draws, the normal distribution, whole and truncated."""
     assert initialisers.zeros()((2,)).tolist() == [0, 0] and initialisers.ones()("F=1").tolist() == [1]

@@ -105,6 +105,14 @@ def test_an_empty_row_starts_from_zero():
 # -- statistics of a batch ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("dtype", [nv.float16, nv.float32])
+def test_variances_of_float16_are_beyond_float16(dtype, transformer):
+    """T217: they move numbers of the type in which they are computed."""
+    layer = nn.BatchNorm(1, dtype=dtype)
+    transformer.computation(layer(nv.constant(np.float16([[-300], [300], [-300], [300]]))))()
+    assert transformer.get(layer.running_variance).item() == pytest.approx(12000.9, abs=1)
+
+
 @pytest.mark.parametrize("name", ["interpreter", "cpu"])
 def test_running_statistics_below_the_least_normal_number_are_0(name):
     """O86."""

@@ -111,6 +111,15 @@ def test_a_row_from_the_end_does_not_count_either(name, mode):
     assert found[0] == [[result, [0, 0]], [*slope, [0, 0], [0, 0]]] and found[1:] == found[:1] * 2
 
 
+def test_means_of_float16_have_sums_beyond_float16(transformer):
+    """T419: a mean that fits is a number."""
+    x = nv.constant(np.full((1, 1, 9), 10000, np.float16))
+    bag = nn.EmbeddingBag(3, 2, weights=100.0, pad_idx=1, dtype=nv.float16)(np.zeros((1, 1000), int))
+    found = transformer.computation([nv.adaptive_pooling(x, "avg", 1), nv.adaptive_pooling(x, "avg", 4), bag])()
+    assert [entry.tolist() for entry in found] == [[[[10000]]], [[[10000] * 4]], [[100, 100]]]
+    assert {entry.dtype for entry in found} == {np.dtype(np.float16)}
+
+
 @pytest.mark.parametrize("dtype", [nv.int8, nv.uint8, nv.int16, nv.uint16, nv.int32, nv.uint32, nv.int64, nv.uint64],
                          ids=str)
 @pytest.mark.parametrize("pad_idx", [None, 1, -299])

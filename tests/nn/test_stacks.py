@@ -79,6 +79,16 @@ def test_the_largest_singular_value_is_1(transformer):
     np.testing.assert_array_equal(transformer.get(layer.u), before)
 
 
+def test_float16_weights_are_divided_by_what_float16_cannot_hold(transformer):
+    """T446: squares of the products of the power method are beyond 65,504."""
+    weights = 100 * RNG.standard_normal((300, 200)).astype(np.float32)
+    half, whole = [transformer.computation(nn.SpectralNorm(
+        nn.LinearLayer(300, 200, weights=weights, bias=False, dtype=dtype))(nv.ones((1, 300), dtype)))()
+        for dtype in (nv.float16, nv.float32)]
+    assert half.dtype == np.float16
+    np.testing.assert_allclose(half, whole, atol=2e-2)
+
+
 def test_probabilities_of_many_classes_add_up(transformer):
     """T447: to 1; a target's is among them, and what is no class is an error of the run."""
     layer = nn.AdaptiveLogSoftmax(8, 12, [3, 7], head_bias=True)

@@ -48,6 +48,13 @@ def test_weights_count():
     assert one["auc"] == pytest.approx(sklearn.roc_auc_score(BINARY, LOGITS[:, 0], sample_weight=W), abs=1e-12)
 
 
+def test_what_has_no_weight_may_lose_without_end():
+    """T373, T376: the loss leaves it out, too."""
+    data = np.array([[0.0, -np.inf], [0.0, 1.0]]), np.array([1, 0]), np.array([0.0, 1.0])
+    found = evaluated([Perplexity()], data, weights=2, targets=1)
+    assert found["perplexity"] == pytest.approx(math.exp(found["loss"]), rel=1e-5)
+
+
 def test_areas():
     """T376: ties count by half; of one class alone there is none."""
     for _ in range(20):

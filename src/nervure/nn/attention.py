@@ -22,7 +22,7 @@ from nervure.front.arranging.gathering import scatter
 from nervure.front.arranging.joining import concatenate, split
 from nervure.front.arranging.views import axes_with_order, reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor, constant
-from nervure.front.effects import Effect, assign, sequential
+from nervure.front.effects import Effect, assign, doall, sequential
 from nervure.front.matrices.contraction import matmul
 from nervure.front.networks.attention import attention
 from nervure.front.op_functions import add, cos, less, less_equal, logical_and, sin
@@ -73,8 +73,8 @@ class KeyValueCache(Module):
         return len(own) == len(wanted) and not any([equal(*pair) is False for pair in zip(own, wanted, strict=True)])
 
     def clear(self) -> Effect:
-        """Returns the effect that forgets all steps."""
-        return assign(self.count, 0)
+        """Returns the effect that forgets all steps, with their numbers: a NaN would outlast its weight of 0."""
+        return doall([assign(self.keys, 0.0), assign(self.values, 0.0), assign(self.count, 0)])
 
     def append(self, keys: Tensor, values: Tensor) -> list[Effect]:
         """Returns the effects that append the keys and values (..., heads, steps, features) of further steps."""

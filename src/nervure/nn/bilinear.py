@@ -61,7 +61,8 @@ class Bilinear(Module):
         check_both_named("Bilinear", first=one, second=other, outputs=out)
         start = evenly(count(one))
         axes = [*out, *one, *other] if out.is_anonymous else [*one, *other, *out]
-        self.weights = parameter(axes, start if weights is None else weights, dtype=dtype)
+        outer = range(len(out)) if out.is_anonymous else range(len(axes) - len(out), len(axes))
+        self.weights = parameter(axes, start if weights is None else weights, [*outer], dtype=dtype)
         self.bias = optional(out, bias, start, dtype)
         self._second = names_of(list(other)) if not out.is_anonymous else []
 
@@ -119,12 +120,14 @@ class EmbeddingBag(Embedding):
             is_counted = not_equal(row, self.pad_idx)
             spread = is_counted if found.is_named else expand_dims(is_counted, is_counted.ndim)
             found = where(spread, found, float("-inf") if self.mode == "max" else 0.0)
-            numbers = maximum(total(convert(spread, found.dtype), axis=at), 1.0)
+            numbers = maximum(total(convert(spread, found.dtype.compute), axis=at), 1.0)
         if self.mode == "max":
             most = largest(found, axis=at)
             return where(equal(most, float("-inf")), 0.0, most)
-        sums = total(found, axis=at)
-        return sums if self.mode == "sum" else divide(sums, numbers)
+        if self.mode == "sum":
+            return total(found, axis=at)
+        means = divide(total(convert(found, found.dtype.compute), axis=at), numbers)
+        return convert(means, found.dtype)
 
 
 class CosineSimilarity(Module):

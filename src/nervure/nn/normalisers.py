@@ -23,7 +23,7 @@ from nervure.front.effects import assign, sequential
 from nervure.front.flushing import without_denormals
 from nervure.front.networks.normalization import batch_norm, layer_norm, local_response_norm, rms_norm
 from nervure.front.op_functions import add, divide, greater, multiply
-from nervure.front.pointwise.elementwise import where
+from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.statistics.reductions import chosen_axes, mean, sample_axes, variance
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
@@ -122,10 +122,11 @@ class BatchNorm(_Scaled):
         numbers = product([x.type.shape[at] for at in chosen_axes(x, None, channels, "BatchNorm")[0]])
         counted = as_tensor(numbers, dtype=x.dtype.compute)
         unbiased = divide(counted, dim_max(numbers - 1, 1))  # the variance of a single number is 0
-        found = mean(x, out_axes=channels), variance(x, out_axes=channels) * unbiased
+        wide = convert(x, x.dtype.compute)  # a variance of 16-bit floats may be none
+        found = mean(wide, out_axes=channels), variance(wide, out_axes=channels) * unbiased
         moves: list[object] = []
         for place, own in zip((self.running_mean, self.running_variance), found, strict=True):
-            moved = without_denormals((1.0 - self.momentum) * place + self.momentum * own)
+            moved = convert(without_denormals((1.0 - self.momentum) * place + self.momentum * own), place.dtype)
             is_some = less_equal(1, numbers) is True
             moves.append(assign(place, moved if is_some else where(greater(numbers, 0), moved, place)))
         return moves

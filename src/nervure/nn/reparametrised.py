@@ -151,7 +151,8 @@ class SpectralNorm(_Reparametrised):
         own = self._weights
         plain = Tensor(own.value)
         matrix = self._matrix(plain)
-        fixed, u, v = stop_gradient(matrix), Tensor(self.u.value), Tensor(self.v.value)
+        matrix, u, v = [convert(Tensor(entry.value), own.dtype.compute) for entry in (matrix, self.u, self.v)]
+        fixed = stop_gradient(matrix)
         for _ in range(self.iterations if self.training else 0):
             u = self._unit(total(multiply(fixed, v), axis=1))
             v = self._unit(total(multiply(fixed, reshape(u, (-1, 1))), axis=0))
@@ -159,7 +160,8 @@ class SpectralNorm(_Reparametrised):
         made = divide(plain, convert(largest, own.dtype))
         weights = Tensor(made.value, own._axes)
         if self.training:
-            weights = sequential([assign(self.u, u), assign(self.v, v), weights])
+            moves = [assign(place, convert(entry, place.dtype)) for place, entry in ((self.u, u), (self.v, v))]
+            weights = sequential([*moves, weights])
         return self._called(weights, inputs, named)
 
     def _unit(self, x: Tensor) -> Tensor:

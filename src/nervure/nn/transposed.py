@@ -68,8 +68,10 @@ class ConvTranspose(Module):
         part = out if self.groups == 1 else out.resized(count([out]) // self.groups)
         own = into.offset(-1) if into.axis_class == out.axis_class and not into.is_anonymous else into
         axes = Axes([own, part, *windows] if into.is_anonymous else [own, *windows, part])
+        outer = 1 if into.is_anonymous else len(axes) - 1
+        places = [at for at in range(1, len(axes)) if at != outer]
         start = evenly(count([*windows, part]))
-        self.weights = parameter(axes, start if weights is None else weights, dtype=dtype)
+        self.weights = parameter(axes, start if weights is None else weights, [outer], places, dtype)
         self.bias = optional(Axes([out]), bias, start, dtype)
         self.strides, self.dilations, self.padding = strides, dilations, padding
         self.output_padding = output_padding

@@ -20,7 +20,7 @@ from nervure.front.arranging.gathering import as_index, one_hot
 from nervure.front.arranging.views import reshape, transposed
 from nervure.front.creation import as_tensor
 from nervure.front.matrices.contraction import matmul
-from nervure.front.op_functions import multiply, not_equal
+from nervure.front.op_functions import equal, multiply, not_equal
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
@@ -148,7 +148,8 @@ class Perplexity(Metric):
             counts = convert(not_equal(goal, self.ignore_index), float32)
         if weights is not None:
             counts = multiply(counts, spread(weights, losses))
-        return sum_over(multiply(losses, counts), out_axes=()), sum_over(counts, out_axes=())
+        counted = where(equal(counts, 0.0), 0.0, multiply(losses, counts))  # a loss without weight may be infinite
+        return sum_over(counted, out_axes=()), sum_over(counts, out_axes=())
 
     def result(self, *values: object) -> object:
         """Returns the exponential of their mean."""

@@ -147,9 +147,10 @@ def adaptive_pooling(x: TensorLike, kind: str, lengths: object) -> Tensor:
     """
     one_of(kind, ("max", "avg"), "adaptive_pooling", "kind", "'avg' takes the mean of each share")
     own = as_tensor(x, "adaptive_pooling") if kind == "max" else as_floats(x, "adaptive_pooling")
+    found = own if kind == "max" else convert(own, own.dtype.compute)
     for at, length in new_lengths(own, lengths, "adaptive_pooling"):
-        own = _shared(own, at, integer(length, "adaptive_pooling", "lengths"), kind)
-    return own
+        found = _shared(found, at, integer(length, "adaptive_pooling", "lengths"), kind)
+    return convert(found, own.dtype)
 
 
 def _shared(x: Tensor, at: int, places: int, kind: str) -> Tensor:
