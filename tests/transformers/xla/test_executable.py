@@ -251,6 +251,28 @@ def test_products_are_as_exact_as_asked_for(xla):
     assert "HIGHEST" in exact and "HIGHEST" not in fast
 
 
+@pytest.mark.parametrize(("lengths", "axes"), [
+    ((64, 64, 64), (0, 1, 2)), ((64, 4, 64, 64), (0, 2, 3)), ((20, 20, 2, 20, 20, 20), (0, 1, 3, 5))])
+def test_sums_over_several_axes_are_as_exact_as_over_one(lengths, axes, xla):
+    """O45: of equal numbers, whose roundings all point in one direction."""
+    x, given = nv.placeholder(lengths), np.full(lengths, 0.004, np.float32)
+    found = xla.computation(nv.sum(x, reduction_axes=axes), x)(given)
+    count = np.prod([lengths[axis] for axis in axes])
+    np.testing.assert_allclose(found, count * np.float64(given.flat[0]), rtol=(70 + np.log2(count)) * 2.0**-23)
+
+
+def test_angles_of_zeros_follow_from_their_signs(xla, interpreter):
+    """O4, X1: of values that XLA knows, too."""
+    x = nv.placeholder((3,))
+    known = nv.cond(x[0] > -5, lambda zeros: nv.atan2(zeros, -zeros), lambda zeros: zeros, nv.zeros((3,)))
+    given = [nv.constant(row) for row in np.float32([[0, 0, -0.0, -0.0, 1], [0, -0.0, 0, -0.0, 0]])]
+    found, wanted = [transformer.computation([known, nv.atan2(*given)], x)(np.zeros(3)) for transformer in (
+        xla, interpreter)]
+    for mine, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+        np.testing.assert_array_equal(np.signbit(mine), np.signbit(theirs))
+
+
 def test_each_value_is_rounded_to_its_own_type(xla, interpreter):
     """X8: XLA keeps no excess precision between ops of low-precision floats."""
     x = nv.placeholder((1000,), dtype=nv.bfloat16)

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 Array = Any
@@ -28,6 +29,23 @@ def sign(x: Array) -> Array:
         size = jnp.abs(x)
         return jnp.where(size == 0, 0, x / jnp.where(size == 0, 1, size).astype(x.dtype))
     return jnp.where(x == 0, x, jnp.sign(x))
+
+
+def summed(x: Array, axes: Sequence[int]) -> Array:
+    """Returns the sum of x along ``axes``, one after the other.
+
+    For processors XLA adds along one axis in short runs. Along several in one reduction a run is as long as the product
+    of theirs, and a chain: claim O45 does not allow that.
+    """
+    for axis in sorted(axes, reverse=True):
+        x = lax.reduce(x, np.zeros((), x.dtype), lax.add, [axis])
+    return x
+
+
+def atan2(y: Array, x: Array) -> Array:
+    """Returns the angle of (x, y). For two zeros their signs decide, which XLA leaves out where it knows them."""
+    flat = jnp.where(jnp.signbit(x), jnp.asarray(np.pi, x.dtype), 0)
+    return jnp.where((x == 0) & (y == 0), jnp.copysign(flat, y), jnp.atan2(y, x))
 
 
 def floor_divide(x: Array, y: Array) -> Array:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.functions import Array, summed
 from nervure.transformers.xla.views import Line, Shape, line_of
 from nervure.types.dim import DimLike, index_symbols, substitute
 
@@ -73,7 +73,7 @@ def _along(part: Array, domain: Shape, shape: Shape, lines: Sequence[Line | None
     if None in lines or len(set(taken)) < len(taken):
         return None
     rest = [d for d in range(len(domain)) if d not in taken]
-    part = lax.reduce(part, np.zeros((), part.dtype), lax.add, rest)
+    part = summed(part, rest)
     part = lax.transpose(part, [sorted(taken).index(d) for d in taken])
     padding, backward = [], []
     known = [line for line in lines if line is not None]

@@ -19,7 +19,7 @@ from nervure.ir.kinds import Access, Element, ScalarExpression, Structure, Struc
 from nervure.transformers.interpreter.structure import unit
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.element_types import convert, wide, wrap
-from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.functions import Array, summed
 from nervure.transformers.xla.sizes import larger, numbers
 from nervure.transformers.xla.spreading import spread
 from nervure.transformers.xla.views import Line, Shape, boxed, ends, grid, is_inside, known, line_of, shown
@@ -248,6 +248,8 @@ def _reduced(combine: str | None, value: Array, axes: Sequence[int], exact: DTyp
         return value[tuple([-1 if d in axes else slice(None) for d in range(value.ndim)])]
     if exact.kind == "bool":
         combine = "or" if combine in _OR else "and"
+    if combine == "add":
+        return summed(value, axes)
     return lax.reduce(value, unit_of(combine, exact), FUNCTIONS[combine], list(axes))
 
 

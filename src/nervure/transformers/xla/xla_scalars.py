@@ -135,7 +135,7 @@ class XlaScalars(ScalarNamespace[Array]):
     asin = _zeros_kept(jnp.asin)
     acos = _method(jnp.acos)
     atan = _zeros_kept(jnp.atan)
-    atan2 = _method(jnp.atan2)
+    atan2 = _method(functions.atan2)
     sinh = _zeros_kept(jnp.sinh)
     cosh = _method(jnp.cosh)
     tanh = _zeros_kept(jnp.tanh)
