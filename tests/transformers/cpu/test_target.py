@@ -27,6 +27,12 @@ def test_the_widest_vectors_that_the_machine_has():
     assert not any(["avx512" in name for name in read_target(describe(AVX512.replace("avx512vl", ""))).features])
 
 
+@pytest.mark.parametrize(("instructions", "has_one"), [
+    (AVX2, False), (f"{AVX2} avx_vnni", True), (AVX512, False), (f"{AVX512} avx512_vnni", True)])
+def test_one_instruction_adds_four_products_of_bytes(instructions, has_one):
+    assert read_target(describe(instructions)).adds_products_of_bytes == has_one
+
+
 def test_the_first_processor_counts():
     assert read_target(describe(AVX2) + describe(AVX512)) == read_target(describe(AVX2))
 

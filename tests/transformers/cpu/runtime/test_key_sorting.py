@@ -45,6 +45,14 @@ def test_values_alone_have_the_bits_of_the_stable_order(dtype, descending):
             check(drawn(shape, dtype, is_special), descending)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"])
+def test_all_floats_of_a_byte_are_in_order(dtype, descending):
+    """Of those whose only NaN has the bits of a negative zero, too."""
+    every = np.random.default_rng(0).permutation(np.arange(256, dtype=np.uint8)).view(getattr(nv, dtype).numpy)
+    check(every[None], descending)
+
+
 def patterns(count: int) -> dict[str, np.ndarray]:
     """Rows for which a quicksort may take a bad pivot again and again."""
     steps = np.arange(count)

@@ -27,6 +27,12 @@ def resident() -> int:
     return int(text.split()[1]) * 4096
 
 
+def test_where_numpy_is_not_known_arrays_are_its_own(monkeypatch):
+    monkeypatch.setattr(pooled_arrays, "is_known", lambda: False)
+    made = pooled_arrays.empty((3, 4), np.dtype(np.float64))
+    assert (made.shape, made.dtype, made.flags.writeable) == ((3, 4), np.float64, True)
+
+
 def test_classes_hold_their_sizes_with_little_waste():
     for size in [*range(1, 3000), MEGABYTE, MEGABYTE + 1, 1 << 44]:
         number = size_class(size)
