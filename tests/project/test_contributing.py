@@ -41,8 +41,8 @@ def steps(title: str) -> list[Step]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The repository with its bytecode, which stands for the files that keep their size and their time."""
-    for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("src", "tests"):  # without the bytecode that another process is about to write
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
