@@ -131,8 +131,7 @@ def test_temporaries():
 def test_a_temporary_of_a_body_is_assigned_in_front_of_it():
     """A185: the error says so."""
     t, x = nv.temporary(()), nv.constant([1.0, 2.0])
-    body = lambda c, v: (c, nv.sequential([nv.assign(t, v * 2), t + 1]))  # noqa: E731
-    loop = nv.scan(body, 0.0, x)[1]
+    loop = nv.scan(lambda c, v: (c, nv.sequential([nv.assign(t, v * 2), t + 1])), 0.0, x)[1]
     with pytest.raises(InvalidArgument, match="in front of a loop"):
         nv.computation(loop)
     assert nv.computation(nv.sequential([nv.assign(t, 0.0), loop]))().tolist() == [3.0, 5.0]

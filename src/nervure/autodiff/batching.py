@@ -32,7 +32,7 @@ from nervure.ir.kinds import Composite, Elementwise
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.provenance import set_override
-from nervure.ir.region import ForAll, RegionOp
+from nervure.ir.region import ForAll, RegionOp, differing
 from nervure.ir.traverse import postorder
 from nervure.ir.whole_op import found_lengths
 from nervure.ops.custom import CustomDerivative
@@ -122,7 +122,7 @@ class _Walk:
     def _found(self, op: Op, draws: bool) -> Sequence[ForAll]:
         """Returns the outputs of an op; if it ``draws``, it does for each element."""
         if isinstance(op, Random) and draws:
-            return _differing(op.for_each(self.length).outputs)
+            return differing(op.for_each(self.length).outputs)
         if isinstance(op, (Sequential, Together)):
             placed = op.with_operands([self.known.get(operand, operand) for operand in op.operands])
             return [ForAll(placed.outputs[0], not self.known.keys().isdisjoint(value_operands(op)))]
@@ -132,7 +132,7 @@ class _Walk:
             return self._decomposed(op, op.decomposed(), op.has_own_derivative)
         if isinstance(op, Elementwise) and not _takes_any_rank(op):
             return self._decomposed(op, [traced(op.evaluate, op.operands, type(op).__name__)], True)
-        return _differing(self._applied(op))
+        return differing(self._applied(op))
 
     def _applied(self, op: Op) -> Sequence[Operand]:
         operands = [self.known.get(operand, operand) for operand in op.operands]
@@ -149,7 +149,7 @@ class _Walk:
         self.run(postorder(results, {operand.op for operand in op.operands}), results)
         found = [self.for_all(result) for result in results]
         if has_own_derivative:
-            return _differing(self._with_own_derivative(op, [entry.whole(self.length) for entry in found]))
+            return differing(self._with_own_derivative(op, [entry.whole(self.length) for entry in found]))
         return found
 
     def _with_own_derivative(self, op: Op, found: Sequence[Value]) -> Sequence[Value]:
@@ -198,7 +198,3 @@ def _contribution(found: ForAll, mapped: bool, length: DimLike) -> Value:
     """Returns the gradient of an operand from those of all elements, which add up in an operand that all share."""
     whole = found.whole(length)
     return whole if mapped else whole.sum((0,))
-
-
-def _differing(outputs: Sequence[Operand]) -> list[ForAll]:
-    return [ForAll(as_value(output), True) for output in outputs]

@@ -68,7 +68,7 @@ def derivatives(own: Tensor, wanted: Sequence[Tensor], error: TensorLike | None,
                         if own.dtype.is_complex else "convert to a float type before")
     value, seed = own.value, None
     if error is not None:
-        seed = weights_like(error, own, "deriv", "error", "f")
+        seed = weights_like(error, own, op, "error", operand)
     elif own.shape != ():
         instead = "give error= with f's axes" if op == "deriv" else "nv.jacobian is of each element"
         raise InvalidArgument(f"{operand} is not a scalar", op=op, operand=operand, got=str(own.type),

@@ -136,6 +136,11 @@ class ForAll(NamedTuple):
         return self.value if self.differs else in_front(self.value, length)
 
 
+def differing(outputs: Sequence[Operand]) -> list[ForAll]:
+    """Returns outputs for all elements, each of which has their dimension in front."""
+    return [ForAll(as_value(output), True) for output in outputs]
+
+
 Batched = Callable[..., Sequence[ForAll]]
 """Mapping over many elements: ``nervure.autodiff.batched``, which stands above the ops, too."""
 
@@ -224,7 +229,7 @@ class RegionOp(Op, abstract=True):
         if found is None:
             made = self.vmap(length, [operand in mapped for operand in self.operands],
                              *[mapped.get(operand, operand) for operand in self.operands])
-            return [ForAll(as_value(output), True) for output in made]
+            return differing(made)
         return found
 
     def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[ForAll] | None:

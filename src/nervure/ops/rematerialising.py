@@ -27,7 +27,16 @@ from nervure.errors import InvalidArgument
 from nervure.ir.function import Function, function_attribute
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Gradients, Op, Operand, Tangents, Value, as_value, in_front
-from nervure.ir.region import AlongDirections, Batched, Differentiate, ForAll, RegionOp, Tangent, without_effects
+from nervure.ir.region import (
+    AlongDirections,
+    Batched,
+    Differentiate,
+    ForAll,
+    RegionOp,
+    Tangent,
+    differing,
+    without_effects,
+)
 from nervure.ir.traverse import postorder
 from nervure.ops.random import Random, note_draw
 from nervure.ops.views import Described
@@ -145,7 +154,7 @@ class Checkpoint(RegionOp):
         if self.effectful:
             is_mapped = [operand in mapped for operand in self.operands]
             operands = [mapped.get(operand, operand) for operand in self.operands]
-            return [ForAll(as_value(entry), True) for entry in self.vmap(length, is_mapped, *operands)]
+            return differing(self.vmap(length, is_mapped, *operands))
         own = [Parameter.of(operand.type) for operand in self.operands]
         given = [Parameter.of(several.type) if (several := mapped.get(operand)) is not None else one
                  for operand, one in zip(self.operands, own, strict=True)]
